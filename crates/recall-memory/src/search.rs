@@ -1,0 +1,1 @@
+//! Word search over one namespace: analysis, inverted index and ranking, without a model.
