@@ -8,6 +8,9 @@
 //! This crate and every adapter know no token, no key, no HTTP type and no belief: an event is an
 //! id and a flat JSON object of scalars, a record is bytes.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
 mod clock;
 mod error;
 mod lease;

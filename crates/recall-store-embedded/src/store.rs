@@ -1,0 +1,212 @@
+//! The adapter: the port's methods over the reader and the writer thread.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use recall_store::{
+    Acquired, Batch, BoxFuture, Capabilities, Clock, Committed, Epoch, Error, Grant, LeaseState,
+    LogPage, Namespace, Record, RecordKind, RecordPage, Revision, Store, SystemClock,
+};
+use redb::{Database, ReadTransaction};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::open::{OpenError, open};
+use crate::read;
+use crate::write::{self, Ask, Job, QUEUE};
+
+/// A data directory that this process holds. Dropping it finishes the writes that were queued and
+/// frees the directory.
+#[derive(Debug)]
+pub struct EmbeddedStore {
+    database: Arc<Database>,
+    clock: Arc<dyn Clock>,
+    jobs: Option<mpsc::Sender<Job>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl EmbeddedStore {
+    /// Opens `dir`, making it (mode 0700) if it is not there. Blocks while the file is checked:
+    /// about 0.1 s for 100,000 events.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], each saying what to do about it.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_with_clock(dir, Arc::new(SystemClock))
+    }
+
+    /// As [`open`](Self::open), with leases that run by `clock`.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    pub fn open_with_clock(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let database = Arc::new(open(dir)?);
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let (for_writer, writer_clock) = (Arc::clone(&database), Arc::clone(&clock));
+        let writer = std::thread::Builder::new()
+            .name("recall-store".to_owned())
+            .spawn(move || write::run(&for_writer, &writer_clock, queue))
+            .map_err(|source| OpenError::Io {
+                dir: dir.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            database,
+            clock,
+            jobs: Some(jobs),
+            writer: Some(writer),
+        })
+    }
+
+    async fn ask<T>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Job,
+    ) -> Result<T, Error> {
+        let (to, answer) = oneshot::channel();
+        let gone = || Error::unavailable("the store's writer has stopped; restart the server");
+        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
+        jobs.send(job(to)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// Reads on a blocking thread. A panic of redb on a damaged page ends that read alone.
+    async fn read<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&ReadTransaction) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let database = Arc::clone(&self.database);
+        tokio::task::spawn_blocking(move || act(&read::begin(&database)?))
+            .await
+            .unwrap_or_else(|error| Err(Error::Damaged(format!("reading failed: {error}"))))
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the store's writer ended by a panic");
+        }
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            leases: true,
+            fenced_writes: true,
+            conditional_append: true,
+            exclusive: true,
+        }
+    }
+
+    fn commit<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        batch: Batch,
+    ) -> BoxFuture<'a, Result<Committed, Error>> {
+        Box::pin(async move {
+            batch.within_limits()?;
+            self.ask(|to| Job::Commit(ns.clone(), batch, to)).await
+        })
+    }
+
+    fn events<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        after: Revision,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<LogPage, Error>> {
+        let ns = ns.clone();
+        Box::pin(self.read(move |read| read::events(read, &ns, after, limit)))
+    }
+
+    fn revision<'a>(&'a self, ns: &'a Namespace) -> BoxFuture<'a, Result<Revision, Error>> {
+        let ns = ns.clone();
+        Box::pin(self.read(move |read| read::revision(read, &ns)))
+    }
+
+    fn get<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        kind: RecordKind,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Record>, Error>> {
+        let (ns, key) = (ns.clone(), key.to_owned());
+        Box::pin(self.read(move |read| read::get(read, &ns, kind, &key)))
+    }
+
+    fn list<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        kind: RecordKind,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<RecordPage, Error>> {
+        let (ns, prefix, after) = (ns.clone(), prefix.to_owned(), after.map(str::to_owned));
+        Box::pin(
+            self.read(move |read| read::list(read, &ns, kind, &prefix, after.as_deref(), limit)),
+        )
+    }
+
+    fn acquire<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        name: &'a str,
+        holder: &'a str,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Acquired, Error>> {
+        let ask = Ask {
+            name: name.to_owned(),
+            holder: holder.to_owned(),
+            ttl,
+        };
+        Box::pin(self.ask(|to| Job::Acquire(ns.clone(), ask, to)))
+    }
+
+    fn renew<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        grant: &'a Grant,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Grant, Error>> {
+        Box::pin(self.ask(move |to| Job::Renew(ns.clone(), grant.clone(), ttl, to)))
+    }
+
+    fn release<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        name: &'a str,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(self.ask(move |to| Job::Release(ns.clone(), name.to_owned(), epoch, to)))
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        ns: &'a Namespace,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<LeaseState>, Error>> {
+        let (ns, name, now) = (ns.clone(), name.to_owned(), self.clock.now());
+        Box::pin(self.read(move |read| read::inspect(read, &ns, &name, now)))
+    }
+
+    fn namespaces<'a>(
+        &'a self,
+        after: Option<&'a Namespace>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Namespace>, Error>> {
+        let after = after.cloned();
+        Box::pin(self.read(move |read| read::namespaces(read, after.as_ref(), limit)))
+    }
+
+    fn ping(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.read(|_| Ok(())))
+    }
+}
