@@ -1,0 +1,4 @@
+//! The engine as its callers see it.
+
+mod support;
+mod typed;
