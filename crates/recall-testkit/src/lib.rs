@@ -1,0 +1,3 @@
+//! Parts for tests: processes that end with their test.
+
+pub mod process;
