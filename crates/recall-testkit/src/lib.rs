@@ -1,0 +1,1 @@
+//! Fakes and helpers for tests and for the simulated demo.
