@@ -34,7 +34,11 @@ pub(crate) fn caller(
     Ok(Caller {
         tenant,
         agent,
-        pod: PodRef { namespace: proof.namespace, name: proof.pod_name, uid: proof.pod_uid },
+        pod: PodRef {
+            namespace: proof.namespace,
+            name: proof.pod_name,
+            uid: proof.pod_uid,
+        },
         service_account: proof.service_account,
         node: proof.node,
         token_id: proof.token_id,

@@ -100,12 +100,16 @@ impl Owner {
     /// The group of [`Owner::api_version`]; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        self.api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
     }
 
     /// The version of [`Owner::api_version`].
     #[must_use]
     pub fn version(&self) -> &str {
-        self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
+        self.api_version
+            .split_once('/')
+            .map_or(&self.api_version, |(_, version)| version)
     }
 }

@@ -28,17 +28,19 @@ pub(crate) struct Flights {
 
 impl Flights {
     /// The flight for `hash` that is under way, or a new one.
-    pub(crate) fn join(
-        &self,
-        hash: TokenHash,
-        start: impl FnOnce() -> Flight,
-    ) -> Shared<Flight> {
+    pub(crate) fn join(&self, hash: TokenHash, start: impl FnOnce() -> Flight) -> Shared<Flight> {
         let mut open = self.open.lock();
         if let Some(flight) = open.get(&hash).and_then(|(_, flight)| flight.upgrade()) {
             return flight;
         }
-        let id = self.counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let landing = Landing { open: Arc::clone(&self.open), hash, id };
+        let id = self
+            .counter
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let landing = Landing {
+            open: Arc::clone(&self.open),
+            hash,
+            id,
+        };
         let look = start();
         let flight = async move {
             // Gone before the outcome is seen: whoever comes later gets a look of their own.
@@ -56,7 +58,9 @@ impl Flights {
 
 impl fmt::Debug for Flights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Flights").field("open", &self.open.lock().len()).finish()
+        f.debug_struct("Flights")
+            .field("open", &self.open.lock().len())
+            .finish()
     }
 }
 

@@ -25,13 +25,20 @@ impl Gate {
     pub(crate) fn new(turns: usize, queue: usize, patience: Duration) -> Self {
         let places = turns.saturating_add(queue).min(Semaphore::MAX_PERMITS);
         let turns = turns.min(Semaphore::MAX_PERMITS);
-        Self { places: Semaphore::new(places), turns: Semaphore::new(turns), patience }
+        Self {
+            places: Semaphore::new(places),
+            turns: Semaphore::new(turns),
+            patience,
+        }
     }
 
     pub(crate) async fn enter(&self) -> Result<Turn<'_>, Error> {
         let place = self.places.try_acquire().map_err(|_| Error::Overloaded)?;
         match tokio::time::timeout(self.patience, self.turns.acquire()).await {
-            Ok(Ok(turn)) => Ok(Turn { _place: place, _turn: turn }),
+            Ok(Ok(turn)) => Ok(Turn {
+                _place: place,
+                _turn: turn,
+            }),
             Ok(Err(_)) | Err(_) => Err(Error::Overloaded),
         }
     }

@@ -4,8 +4,8 @@
 //! reading of kubeconfig files are used. A redirect is an answer like any other that was not asked
 //! for: it is never followed, and so our own token goes nowhere else.
 
-mod api;
 mod answer;
+mod api;
 mod client;
 mod connect;
 mod own_token;

@@ -71,7 +71,9 @@ impl<A: TokenReviewer + Pods> Resolver<A> {
             accepted: Mutex::new(Reuse::new(limits.positive_reuse, limits.cache_entries)),
             refused: Mutex::new(Reuse::new(limits.negative_reuse, limits.cache_entries)),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The same resolver, for these service accounts only, each a namespace and a name.
@@ -117,7 +119,9 @@ impl<A: TokenReviewer + Pods> Inner<A> {
         let _turn = self.gate.enter().await?;
         let proof = self.proof(token, hash).await?;
         self.check_allowed(&proof)?;
-        let pod = self.ask(Call::GetPod, || self.api.pod(&proof.namespace, &proof.pod_name));
+        let pod = self.ask(Call::GetPod, || {
+            self.api.pod(&proof.namespace, &proof.pod_name)
+        });
         let pod = decide::live_pod(&proof, pod.await?)?;
         let tenant = self.tenant(&proof).await?;
         let agent = self.agent(&pod).await?;
@@ -162,9 +166,9 @@ impl<A: TokenReviewer + Pods> Inner<A> {
     fn check_allowed(&self, proof: &Proof) -> Result<(), Error> {
         let account = (proof.namespace.clone(), proof.service_account.clone());
         match &self.allowed {
-            Some(allowed) if !allowed.contains(&account) => {
-                Err(Error::Forbidden("this service account is not on the list of those allowed"))
-            }
+            Some(allowed) if !allowed.contains(&account) => Err(Error::Forbidden(
+                "this service account is not on the list of those allowed",
+            )),
             _ => Ok(()),
         }
     }
@@ -199,21 +203,31 @@ impl<A: TokenReviewer + Pods> Inner<A> {
         let namespace = pod.namespace.as_str();
         let mut next = pod.controller.clone();
         for _ in 0..MAX_OWNERS {
-            let Some(owner) = next else { return Ok(Behind::Neither) };
+            let Some(owner) = next else {
+                return Ok(Behind::Neither);
+            };
             match decide::kind_of(&owner) {
                 Kind::Other => return Ok(Behind::Neither),
                 Kind::Pool => return Ok(Behind::Pool),
                 Kind::Claim => {
                     let ask = || self.api.sandbox_claim(namespace, &owner);
                     let claim = self.ask(Call::GetSandboxClaim, ask).await?;
-                    let Some(claim) = claim else { return Ok(Behind::Broken) };
+                    let Some(claim) = claim else {
+                        return Ok(Behind::Broken);
+                    };
                     let verified = decide::verified(&claim.meta, namespace, &owner)?;
-                    return Ok(if verified { Behind::Claim(claim) } else { Behind::Broken });
+                    return Ok(if verified {
+                        Behind::Claim(claim)
+                    } else {
+                        Behind::Broken
+                    });
                 }
                 Kind::Sandbox => {
                     let ask = || self.api.sandbox(namespace, &owner);
                     let sandbox = self.ask(Call::GetSandbox, ask).await?;
-                    let Some(sandbox) = sandbox else { return Ok(Behind::Broken) };
+                    let Some(sandbox) = sandbox else {
+                        return Ok(Behind::Broken);
+                    };
                     if !decide::verified(&sandbox, namespace, &owner)? {
                         return Ok(Behind::Broken);
                     }
@@ -250,7 +264,10 @@ impl<A: TokenReviewer + Pods> Inner<A> {
     ) -> Result<T, Trouble> {
         let start = Instant::now();
         let answer = timeout_at(deadline, answer).await.unwrap_or_else(|_| {
-            Err(Trouble::new(TroubleKind::TimedOut, "no answer within the time of one call"))
+            Err(Trouble::new(
+                TroubleKind::TimedOut,
+                "no answer within the time of one call",
+            ))
         });
         let trouble = answer.as_ref().err().map(|trouble| trouble.kind);
         self.observer.asked(call, start.elapsed(), trouble);
@@ -263,13 +280,20 @@ fn pause_before_retry(trouble: &Trouble, deadline: Instant) -> Option<Duration> 
         return None;
     }
     let spread = Duration::from_millis(RandomState::new().hash_one(0_u8) % RETRY_SPREAD_MS);
-    let pause = trouble.retry_after.unwrap_or(RETRY_PAUSE).saturating_add(spread);
+    let pause = trouble
+        .retry_after
+        .unwrap_or(RETRY_PAUSE)
+        .saturating_add(spread);
     (pause < deadline.saturating_duration_since(Instant::now())).then_some(pause)
 }
 
 fn could_not_ask(call: Call, trouble: Trouble) -> Error {
     let (verb, resource, group) = (call.verb(), call.resource(), call.group());
-    let Trouble { kind, detail, retry_after } = trouble;
+    let Trouble {
+        kind,
+        detail,
+        retry_after,
+    } = trouble;
     if kind == TroubleKind::Forbidden {
         tracing::error!(
             verb,

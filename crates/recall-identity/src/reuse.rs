@@ -19,7 +19,12 @@ pub(crate) struct Reuse<V> {
 impl<V: Clone> Reuse<V> {
     pub(crate) fn new(good_for: Duration, capacity: u64) -> Self {
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
-        Self { good_for, capacity, entries: HashMap::new(), order: VecDeque::new() }
+        Self {
+            good_for,
+            capacity,
+            entries: HashMap::new(),
+            order: VecDeque::new(),
+        }
     }
 
     /// The answer for `hash`, if it is still good.

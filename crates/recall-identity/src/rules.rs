@@ -66,12 +66,27 @@ impl Rules {
     /// [`InvalidRule`] names the first setting with an impossible value.
     pub fn check(&self) -> Result<(), InvalidRule> {
         let visible = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
-        ensure(visible(&self.audience), "audience", &self.audience, "must be visible ASCII text")?;
+        ensure(
+            visible(&self.audience),
+            "audience",
+            &self.audience,
+            "must be visible ASCII text",
+        )?;
         if let Some(key) = self.tenant.label() {
-            ensure(names::is_label_key(key), "tenant label", key, "is not the key of a label")?;
+            ensure(
+                names::is_label_key(key),
+                "tenant label",
+                key,
+                "is not the key of a label",
+            )?;
         }
         if let AgentRule::Label { key, .. } = &self.agent {
-            ensure(names::is_label_key(key), "agent label", key, "is not the key of a label")?;
+            ensure(
+                names::is_label_key(key),
+                "agent label",
+                key,
+                "is not the key of a label",
+            )?;
         }
         match &self.cluster {
             Some(name) => ensure(
@@ -118,7 +133,11 @@ fn ensure(
     if good {
         return Ok(());
     }
-    Err(InvalidRule { setting, value: value.to_owned(), problem })
+    Err(InvalidRule {
+        setting,
+        value: value.to_owned(),
+        problem,
+    })
 }
 
 #[cfg(test)]
@@ -143,15 +162,42 @@ mod tests {
     #[test]
     fn impossible_settings_are_named() {
         check(&rules(), None);
-        check(&Rules { audience: String::new(), ..rules() }, Some("audience"));
-        check(&Rules { audience: "re call".to_owned(), ..rules() }, Some("audience"));
+        check(
+            &Rules {
+                audience: String::new(),
+                ..rules()
+            },
+            Some("audience"),
+        );
+        check(
+            &Rules {
+                audience: "re call".to_owned(),
+                ..rules()
+            },
+            Some("audience"),
+        );
         let tenant = TenantRule::NamespaceLabel("a/b/c".to_owned());
         check(&Rules { tenant, ..rules() }, Some("tenant label"));
-        let agent = AgentRule::Label { key: "-x".to_owned(), optional: false };
+        let agent = AgentRule::Label {
+            key: "-x".to_owned(),
+            optional: false,
+        };
         check(&Rules { agent, ..rules() }, Some("agent label"));
         for cluster in ["a:b", "a.b", "", "A"] {
-            check(&Rules { cluster: Some(cluster.to_owned()), ..rules() }, Some("cluster"));
+            check(
+                &Rules {
+                    cluster: Some(cluster.to_owned()),
+                    ..rules()
+                },
+                Some("cluster"),
+            );
         }
-        check(&Rules { cluster: Some("eu-1".to_owned()), ..rules() }, None);
+        check(
+            &Rules {
+                cluster: Some("eu-1".to_owned()),
+                ..rules()
+            },
+            None,
+        );
     }
 }

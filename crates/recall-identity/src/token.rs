@@ -36,13 +36,17 @@ impl fmt::Debug for TokenHash {
 /// a text is refused.
 pub(crate) fn check_shape(token: &str) -> Result<(), Error> {
     if token.len() > MAX_TOKEN_BYTES {
-        return Err(Error::TooLarge { limit: MAX_TOKEN_BYTES });
+        return Err(Error::TooLarge {
+            limit: MAX_TOKEN_BYTES,
+        });
     }
     if token.trim().is_empty() {
         return Err(Error::Malformed("must not be empty"));
     }
     if !token.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(Error::Malformed("must be visible ASCII text without spaces"));
+        return Err(Error::Malformed(
+            "must be visible ASCII text without spaces",
+        ));
     }
     if token.bytes().filter(|b| *b == b'.').count() > MAX_DOTS {
         return Err(Error::Malformed("has too many parts"));
@@ -57,7 +61,12 @@ mod tests {
     #[track_caller]
     fn check(token: &str, expected: Option<&str>) {
         let refused = check_shape(token).err();
-        assert_eq!(refused.map(|e| e.to_string()).as_deref(), expected, "{:.20}", token);
+        assert_eq!(
+            refused.map(|e| e.to_string()).as_deref(),
+            expected,
+            "{:.20}",
+            token
+        );
     }
 
     #[test]
@@ -68,11 +77,26 @@ mod tests {
         let large = Some("token: over the limit of 16384 bytes");
         check(&"a".repeat(MAX_TOKEN_BYTES + 1), large);
         check(&".".repeat(1_000_000), large);
-        check(&".".repeat(MAX_TOKEN_BYTES), Some("token: has too many parts"));
+        check(
+            &".".repeat(MAX_TOKEN_BYTES),
+            Some("token: has too many parts"),
+        );
         check("", Some("token: must not be empty"));
         check(" \n\t", Some("token: must not be empty"));
-        for odd in ["a b", " a", "a\n", "a\nb", "\u{feff}a", "tökèn", "a\0", "a\u{a0}"] {
-            check(odd, Some("token: must be visible ASCII text without spaces"));
+        for odd in [
+            "a b",
+            " a",
+            "a\n",
+            "a\nb",
+            "\u{feff}a",
+            "tökèn",
+            "a\0",
+            "a\u{a0}",
+        ] {
+            check(
+                odd,
+                Some("token: must be visible ASCII text without spaces"),
+            );
         }
     }
 

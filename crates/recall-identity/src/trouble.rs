@@ -145,6 +145,10 @@ impl Trouble {
     /// Trouble of this kind.
     #[must_use]
     pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), retry_after: None }
+        Self {
+            kind,
+            detail: detail.into(),
+            retry_after: None,
+        }
     }
 }

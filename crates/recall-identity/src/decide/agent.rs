@@ -78,17 +78,18 @@ pub(crate) fn agent_of(pod: &Pod, rule: &AgentRule) -> Result<Lead, Error> {
 }
 
 /// What the owners say about a pod that does not name its agent itself.
-pub(crate) fn agent_behind(
-    pod: &Pod,
-    rule: &AgentRule,
-    behind: &Behind,
-) -> Result<String, Error> {
+pub(crate) fn agent_behind(pod: &Pod, rule: &AgentRule, behind: &Behind) -> Result<String, Error> {
     match (rule, behind) {
         (_, Behind::Pool) => Err(Error::SandboxUnclaimed),
         (AgentRule::Label { key, .. }, Behind::Claim(claim)) if names_agent(claim, key) => {
             Err(Error::SandboxUnclaimed)
         }
-        (AgentRule::Label { optional: false, .. }, _)
+        (
+            AgentRule::Label {
+                optional: false, ..
+            },
+            _,
+        )
         | (AgentRule::Label { .. }, Behind::Broken) => Err(Error::AgentLabelMissing),
         (AgentRule::SandboxClaim, Behind::Claim(claim)) => Ok(claim.meta.name.clone()),
         (AgentRule::SandboxClaim, Behind::Broken) => Err(Error::PodGone),
@@ -98,5 +99,8 @@ pub(crate) fn agent_behind(
 
 /// Whether the claim will put a name on the pod: the controller patches pods a moment later.
 fn names_agent(claim: &SandboxClaim, key: &str) -> bool {
-    claim.pod_labels.get(key).is_some_and(|value| !value.is_empty())
+    claim
+        .pod_labels
+        .get(key)
+        .is_some_and(|value| !value.is_empty())
 }

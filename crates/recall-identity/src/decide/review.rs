@@ -36,7 +36,11 @@ pub(crate) fn proof(review: &Review, audience: &str) -> Result<Proof, Error> {
     if !review.authenticated || !clean || !review.audiences.iter().any(|a| a == audience) {
         return Err(Error::Rejected);
     }
-    let user = review.user.as_ref().filter(|user| !user.username.is_empty()).ok_or(NONSENSE)?;
+    let user = review
+        .user
+        .as_ref()
+        .filter(|user| !user.username.is_empty())
+        .ok_or(NONSENSE)?;
     let (namespace, service_account) = service_account(&user.username).ok_or(Error::Rejected)?;
     if !in_group_of(user, namespace) {
         return Err(Error::Rejected);
@@ -50,7 +54,9 @@ pub(crate) fn proof(review: &Review, audience: &str) -> Result<Proof, Error> {
         service_account_uid: user.uid.clone(),
         pod_name: pod_name.to_owned(),
         pod_uid: pod_uid.to_owned(),
-        node: single(&user.extra, NODE_NAME).filter(|n| names::is_subdomain(n)).map(str::to_owned),
+        node: single(&user.extra, NODE_NAME)
+            .filter(|n| names::is_subdomain(n))
+            .map(str::to_owned),
         token_id: token_id(user).map(str::to_owned),
     })
 }
@@ -62,7 +68,9 @@ fn service_account(username: &str) -> Option<(&str, &str)> {
 }
 
 fn in_group_of(user: &User, namespace: &str) -> bool {
-    user.groups.iter().any(|group| group.strip_prefix(GROUP_PREFIX) == Some(namespace))
+    user.groups
+        .iter()
+        .any(|group| group.strip_prefix(GROUP_PREFIX) == Some(namespace))
 }
 
 fn single<'a>(extra: &'a BTreeMap<String, Vec<String>>, key: &str) -> Option<&'a str> {
@@ -91,8 +99,14 @@ mod tests {
 
     #[test]
     fn a_user_name_is_taken_apart_exactly() {
-        check("system:serviceaccount:agents:runner", Some(("agents", "runner")));
-        check("system:serviceaccount:agents:run.ner", Some(("agents", "run.ner")));
+        check(
+            "system:serviceaccount:agents:runner",
+            Some(("agents", "runner")),
+        );
+        check(
+            "system:serviceaccount:agents:run.ner",
+            Some(("agents", "run.ner")),
+        );
         for odd in [
             "system:serviceaccount:a:b:c",
             "system:serviceaccount::x",

@@ -32,7 +32,10 @@ pub(super) async fn object<T: DeserializeOwned>(
             if said.kind == "Status" && said.reason == "NotFound" {
                 return Ok(None);
             }
-            Err(Trouble::new(TroubleKind::Nonsense, "404 for something else than the object"))
+            Err(Trouble::new(
+                TroubleKind::Nonsense,
+                "404 for something else than the object",
+            ))
         }
         _ => Err(refusal(status, answer.headers())),
     }
@@ -51,21 +54,40 @@ pub(super) fn refusal(status: StatusCode, headers: &HeaderMap) -> Trouble {
         TroubleKind::Throttled | TroubleKind::Server => retry_after(headers),
         _ => None,
     };
-    Trouble { retry_after, ..Trouble::new(kind, format!("answered {}", status.as_u16())) }
+    Trouble {
+        retry_after,
+        ..Trouble::new(kind, format!("answered {}", status.as_u16()))
+    }
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
 async fn json(answer: Response<Body>) -> Result<Bytes, Trouble> {
-    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    let kind = answer
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let kind = kind
+        .and_then(|kind| kind.split(';').next())
+        .unwrap_or_default();
     if !kind.trim().eq_ignore_ascii_case("application/json") {
-        return Err(Trouble::new(TroubleKind::Nonsense, "the answer is not JSON"));
+        return Err(Trouble::new(
+            TroubleKind::Nonsense,
+            "the answer is not JSON",
+        ));
     }
-    let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+    let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES)
+        .collect()
+        .await;
     Ok(body.map_err(|error| unread(&*error))?.to_bytes())
 }
 

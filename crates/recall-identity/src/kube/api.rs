@@ -38,9 +38,12 @@ impl ApiServer {
     ///
     /// [`Trouble`] if it does not, or not with a success.
     pub async fn ping(&self) -> Result<(), Trouble> {
-        let version: Option<serde_json::Value> =
-            self.ask(&Question::get("/version".to_owned(), JSON)).await?;
-        version.map(|_| ()).ok_or_else(|| Trouble::new(TroubleKind::Nonsense, "has no version"))
+        let version: Option<serde_json::Value> = self
+            .ask(&Question::get("/version".to_owned(), JSON))
+            .await?;
+        version
+            .map(|_| ())
+            .ok_or_else(|| Trouble::new(TroubleKind::Nonsense, "has no version"))
     }
 
     pub(super) async fn ask<T: DeserializeOwned>(
@@ -49,7 +52,9 @@ impl ApiServer {
     ) -> Result<Option<T>, Trouble> {
         let answer = async { answer::object(self.client.send(question).await?).await };
         let late = || Trouble::new(TroubleKind::TimedOut, "no answer in time");
-        timeout(PATIENCE, answer).await.unwrap_or_else(|_| Err(late()))
+        timeout(PATIENCE, answer)
+            .await
+            .unwrap_or_else(|_| Err(late()))
     }
 
     async fn get<T: DeserializeOwned>(
@@ -90,16 +95,19 @@ impl Pods for ApiServer {
     }
 
     async fn service_account(&self, namespace: &str, name: &str) -> Result<Option<Meta>, Trouble> {
-        self.metadata(in_namespace("/api/v1", namespace, "serviceaccounts", name)?).await
+        self.metadata(in_namespace("/api/v1", namespace, "serviceaccounts", name)?)
+            .await
     }
 
     async fn namespace(&self, name: &str) -> Result<Option<Meta>, Trouble> {
-        self.metadata(format!("/api/v1/namespaces/{}", part(name)?)).await
+        self.metadata(format!("/api/v1/namespaces/{}", part(name)?))
+            .await
     }
 
     async fn sandbox(&self, namespace: &str, owner: &Owner) -> Result<Option<Meta>, Trouble> {
         let api = api_of(owner)?;
-        self.metadata(in_namespace(&api, namespace, "sandboxes", &owner.name)?).await
+        self.metadata(in_namespace(&api, namespace, "sandboxes", &owner.name)?)
+            .await
     }
 
     async fn sandbox_claim(
@@ -114,18 +122,17 @@ impl Pods for ApiServer {
     }
 }
 
-fn in_namespace(
-    api: &str,
-    namespace: &str,
-    resource: &str,
-    name: &str,
-) -> Result<String, Trouble> {
+fn in_namespace(api: &str, namespace: &str, resource: &str, name: &str) -> Result<String, Trouble> {
     let (namespace, name) = (part(namespace)?, part(name)?);
     Ok(format!("{api}/namespaces/{namespace}/{resource}/{name}"))
 }
 
 fn api_of(owner: &Owner) -> Result<String, Trouble> {
-    Ok(format!("/apis/{}/{}", part(owner.group())?, part(owner.version())?))
+    Ok(format!(
+        "/apis/{}/{}",
+        part(owner.group())?,
+        part(owner.version())?
+    ))
 }
 
 /// A name that is safe in a path: no other one can be the name of an object.
@@ -133,5 +140,8 @@ fn part(name: &str) -> Result<&str, Trouble> {
     if names::is_subdomain(name) {
         return Ok(name);
     }
-    Err(Trouble::new(TroubleKind::Nonsense, "a name that cannot be part of a path"))
+    Err(Trouble::new(
+        TroubleKind::Nonsense,
+        "a name that cannot be part of a path",
+    ))
 }

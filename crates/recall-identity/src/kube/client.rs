@@ -29,11 +29,21 @@ pub(super) struct Question {
 
 impl Question {
     pub(super) fn get(path: String, accept: &'static str) -> Self {
-        Self { method: Method::GET, path, accept, body: Bytes::new() }
+        Self {
+            method: Method::GET,
+            path,
+            accept,
+            body: Bytes::new(),
+        }
     }
 
     pub(super) fn post(path: &str, body: Bytes) -> Self {
-        Self { method: Method::POST, path: path.to_owned(), accept: JSON, body }
+        Self {
+            method: Method::POST,
+            path: path.to_owned(),
+            accept: JSON,
+            body,
+        }
     }
 }
 
@@ -60,7 +70,10 @@ impl Client {
         let mut request = Request::new(Body::from(question.body.clone()));
         *request.method_mut() = question.method.clone();
         *request.uri_mut() = question.path.parse().map_err(|_| {
-            Trouble::new(TroubleKind::Nonsense, "a name that cannot be part of a path")
+            Trouble::new(
+                TroubleKind::Nonsense,
+                "a name that cannot be part of a path",
+            )
         })?;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static(question.accept));
@@ -70,7 +83,10 @@ impl Client {
         if let Some(bearer) = self.token.header()? {
             headers.insert(AUTHORIZATION, bearer);
         }
-        self.client.send(request).await.map_err(|error| unreachable(&error))
+        self.client
+            .send(request)
+            .await
+            .map_err(|error| unreachable(&error))
     }
 }
 
@@ -87,6 +103,8 @@ fn unreachable(error: &kube::Error) -> Trouble {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
     }
 }

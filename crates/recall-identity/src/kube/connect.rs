@@ -63,18 +63,28 @@ pub async fn connect(connection: &Connection) -> Result<Client, ConnectError> {
     // One retry is made by the resolver, within its own time.
     config.default_retry = false;
     let client = kube::Client::try_from(config);
-    Ok(Client::new(client.map_err(|error| ConnectError::Setup(Box::new(error)))?, token))
+    Ok(Client::new(
+        client.map_err(|error| ConnectError::Setup(Box::new(error)))?,
+        token,
+    ))
 }
 
 async fn from_kubeconfig(connection: &Connection, file: &Path) -> Result<Config, ConnectError> {
-    let Connection { api, ca_file, token_file, kubeconfig: _ } = connection;
+    let Connection {
+        api,
+        ca_file,
+        token_file,
+        kubeconfig: _,
+    } = connection;
     if api.is_some() || ca_file.is_some() || token_file.is_some() {
         return Err(ConnectError::Ambiguous);
     }
     let unusable = |error| ConnectError::Kubeconfig(Box::new(error));
     let kubeconfig = Kubeconfig::read_from(file).map_err(unusable)?;
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(unusable)?;
     if config.accept_invalid_certs {
         return Err(ConnectError::Insecure);
     }
@@ -115,7 +125,9 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn in_cluster_url(variable: &dyn Fn(&str) -> Option<String>) -> Result<String, ConnectError> {
-    let (host, port) = variable(HOST).zip(variable(PORT)).ok_or(ConnectError::NotInCluster)?;
+    let (host, port) = variable(HOST)
+        .zip(variable(PORT))
+        .ok_or(ConnectError::NotInCluster)?;
     // An IPv6 address comes without brackets.
     Ok(if host.contains(':') && !host.starts_with('[') {
         format!("https://[{host}]:{port}")
@@ -145,15 +157,27 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_meant_is_refused_at_once() {
         let refused = |connection: Connection| async move { connect(&connection).await.err() };
-        let url = |url: &str| Connection { api: Some(url.to_owned()), ..Connection::default() };
-        assert!(matches!(refused(url("ftp://x")).await, Some(ConnectError::Url(_))));
-        assert!(matches!(refused(url("localhost:80")).await, Some(ConnectError::Url(_))));
+        let url = |url: &str| Connection {
+            api: Some(url.to_owned()),
+            ..Connection::default()
+        };
+        assert!(matches!(
+            refused(url("ftp://x")).await,
+            Some(ConnectError::Url(_))
+        ));
+        assert!(matches!(
+            refused(url("localhost:80")).await,
+            Some(ConnectError::Url(_))
+        ));
         let no_ca = Connection {
             ca_file: Some("/nonexistent/ca.crt".into()),
             ..url("https://127.0.0.1:1")
         };
         assert!(matches!(refused(no_ca).await, Some(ConnectError::Setup(_))));
-        let both = Connection { kubeconfig: Some("x".into()), ..url("http://127.0.0.1:1") };
+        let both = Connection {
+            kubeconfig: Some("x".into()),
+            ..url("http://127.0.0.1:1")
+        };
         assert!(matches!(refused(both).await, Some(ConnectError::Ambiguous)));
     }
 }

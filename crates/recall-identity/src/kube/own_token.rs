@@ -38,8 +38,8 @@ impl OwnToken {
         let token = std::fs::read_to_string(file.as_path());
         let token = SecretString::from(token.map_err(|error| trouble(&error.to_string()))?);
         let bearer = SecretString::from(format!("Bearer {}", token.expose_secret().trim()));
-        let mut header = HeaderValue::from_str(bearer.expose_secret())
-            .map_err(|_| trouble("is not a token"))?;
+        let mut header =
+            HeaderValue::from_str(bearer.expose_secret()).map_err(|_| trouble("is not a token"))?;
         header.set_sensitive(true);
         Ok(Some(header))
     }

@@ -25,7 +25,12 @@ pub struct MissingRule {
 impl fmt::Display for MissingRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = self.call;
-        write!(f, "verb `{}` on resource `{}`", call.verb(), call.resource())?;
+        write!(
+            f,
+            "verb `{}` on resource `{}`",
+            call.verb(),
+            call.resource()
+        )?;
         if !call.group().is_empty() {
             write!(f, " of API group `{}`", call.group())?;
         }
@@ -73,11 +78,18 @@ impl ApiServer {
         for call in calls {
             for namespace in places(*call, namespaces) {
                 if !self.may(*call, namespace).await {
-                    missing.push(MissingRule { call: *call, namespace: namespace.cloned() });
+                    missing.push(MissingRule {
+                        call: *call,
+                        namespace: namespace.cloned(),
+                    });
                 }
             }
         }
-        if missing.is_empty() { Ok(()) } else { Err(missing) }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(missing)
+        }
     }
 
     async fn may(&self, call: Call, namespace: Option<&String>) -> bool {

@@ -150,7 +150,10 @@ impl TokenReview {
 
 impl From<Metadata> for facts::Meta {
     fn from(meta: Metadata) -> Self {
-        let controller = meta.owner_references.into_iter().find(|o| o.controller == Some(true));
+        let controller = meta
+            .owner_references
+            .into_iter()
+            .find(|o| o.controller == Some(true));
         Self {
             name: meta.name,
             namespace: meta.namespace,
@@ -180,7 +183,10 @@ impl From<Pod> for facts::Pod {
 impl From<Claim> for facts::SandboxClaim {
     fn from(claim: Claim) -> Self {
         let pod_labels = claim.spec.additional_pod_metadata.labels;
-        Self { meta: claim.metadata.into(), pod_labels }
+        Self {
+            meta: claim.metadata.into(),
+            pod_labels,
+        }
     }
 }
 

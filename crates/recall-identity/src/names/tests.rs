@@ -18,7 +18,9 @@ fn label_values() {
     check(
         is_label_value,
         &["A", "a..b", "a_b", "1", "run-1", &longest],
-        &["", "a:b", "../x", "a/b", "a-", "-a", "a.", "аgent", "a\0", "*", "a b", &too_long],
+        &[
+            "", "a:b", "../x", "a/b", "a-", "-a", "a.", "аgent", "a\0", "*", "a b", &too_long,
+        ],
     );
 }
 
@@ -27,16 +29,36 @@ fn label_keys() {
     check(
         is_label_key,
         &["agent", "sandbox.users.io/agent", "a/B_c"],
-        &["", "/agent", "a/", "a/b/c", "Sandbox.io/agent", "a b", "sandbox.users.io/-agent"],
+        &[
+            "",
+            "/agent",
+            "a/",
+            "a/b/c",
+            "Sandbox.io/agent",
+            "a b",
+            "sandbox.users.io/-agent",
+        ],
     );
 }
 
 #[test]
 fn object_names() {
     let (longest, too_long) = ("a".repeat(63), "a".repeat(64));
-    check(is_dns_label, &["agents", "a-1", &longest], &["", "A", "a.b", "-a", "a-", "a_b", &too_long]);
-    check(is_subdomain, &["demo-1", "a.b.c"], &["", ".", "a..b", "..", "a/b", "A"]);
-    check(is_uid, &["8641a638-2342-446a-99a0-9c401a48c552"], &["", "a/b", "a b", &"a".repeat(129)]);
+    check(
+        is_dns_label,
+        &["agents", "a-1", &longest],
+        &["", "A", "a.b", "-a", "a-", "a_b", &too_long],
+    );
+    check(
+        is_subdomain,
+        &["demo-1", "a.b.c"],
+        &["", ".", "a..b", "..", "a/b", "A"],
+    );
+    check(
+        is_uid,
+        &["8641a638-2342-446a-99a0-9c401a48c552"],
+        &["", "a/b", "a b", &"a".repeat(129)],
+    );
 }
 
 #[test]
