@@ -52,6 +52,28 @@ pub enum Error {
 }
 
 impl Error {
+    /// Where nothing better is known: soon enough for a waiting agent, slow enough for a server in
+    /// trouble.
+    const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+    /// When to ask again, if the same token may fare better then.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Upstream { retry_after } => Some(retry_after.unwrap_or(Self::ASK_AGAIN)),
+            Self::Overloaded | Self::SandboxUnclaimed => Some(Self::ASK_AGAIN),
+            Self::Malformed(_)
+            | Self::TooLarge { .. }
+            | Self::Rejected
+            | Self::PodGone
+            | Self::NotPodBound
+            | Self::Forbidden(_)
+            | Self::AgentLabelMissing
+            | Self::TenantLabelMissing
+            | Self::BadLabel(_) => None,
+        }
+    }
+
     /// The stable code of this error: wire field and metric label.
     #[must_use]
     pub fn code(&self) -> &'static str {
