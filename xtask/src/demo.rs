@@ -37,18 +37,23 @@ impl Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
+    run_command(cargo().args([
+        "build",
+        "--quiet",
+        "--workspace",
+        "--exclude=xtask",
+        "--bins",
+    ]))?;
+    tell(arguments)
+}
+
+/// Tells the story with programs that are built already.
+pub(crate) fn tell(arguments: &Args) -> anyhow::Result<()> {
     let real = match arguments.cluster {
         Cluster::Auto => Programs::find().is_some(),
         Cluster::Local => true,
         Cluster::Simulated => false,
     };
-    test::build_programs()?;
-    run_command(cargo().args([
-        "build",
-        "--quiet",
-        "--package=recall-e2e",
-        "--bin=recall-demo",
-    ]))?;
     let mut demo = std::process::Command::new(test::programs_dir().join("recall-demo"));
     demo.env("RECALL_BIN", test::programs_dir());
     if let Some(path) = &arguments.json {

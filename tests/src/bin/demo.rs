@@ -182,13 +182,10 @@ async fn refuse(
     );
 
     let began = Instant::now();
-    let admin = http.send(
-        "GET",
-        &format!("{server}/v1/keys"),
-        &[("authorization", &format!("Bearer {key}"))],
-        "",
-    );
-    let admin = admin.await?;
+    let (keys, bearer) = (format!("{server}/v1/keys"), format!("Bearer {key}"));
+    let admin = http
+        .send("GET", &keys, &[("authorization", &bearer)], "")
+        .await?;
     ensure!(
         admin.status == 403,
         "a pod's key manages keys: {}",
