@@ -150,6 +150,15 @@ impl Cluster<'_> {
 
     /// Every event's turn, in fold order, up to and at `until`.
     pub(crate) fn steps(&self, until: Option<Timestamp>) -> Vec<Step> {
+        self.steps_of(until, None)
+    }
+
+    /// As [`steps`](Self::steps), where pairs with many values show only what bears on `value`.
+    fn steps_of(&self, until: Option<Timestamp>, value: Option<&Value>) -> Vec<Step> {
+        let bears = |member: &Member<'_>, event: &Event| {
+            let same = |value: &Value| event.value.as_ref().is_none_or(|other| other.same(value));
+            member.single || value.is_none_or(same)
+        };
         let mut steps: Vec<Step> = (0..)
             .zip(&self.members)
             .flat_map(|(member, pair)| {
@@ -157,8 +166,10 @@ impl Cluster<'_> {
                 slots.map(move |slot| Step { member, slot })
             })
             .filter(|step| {
-                let observed = self.event(*step).map(|event| event.observed);
-                until.is_none_or(|until| observed.is_some_and(|observed| observed <= until))
+                let found = self.member(step.member).zip(self.event(*step));
+                found.is_some_and(|(member, event)| {
+                    until.is_none_or(|until| event.observed <= until) && bears(member, event)
+                })
             })
             .collect();
         if self.members.len() > 1 {
@@ -172,8 +183,17 @@ impl Cluster<'_> {
 
     /// What is believed of each member at `until`, from nothing.
     pub(crate) fn fold(&self, until: Option<Timestamp>) -> Vec<Believed> {
+        self.fold_steps(self.steps(until))
+    }
+
+    /// As [`fold`](Self::fold), where pairs with many values show only whether `value` is believed.
+    pub(crate) fn fold_value(&self, until: Option<Timestamp>, value: &Value) -> Vec<Believed> {
+        self.fold_steps(self.steps_of(until, Some(value)))
+    }
+
+    fn fold_steps(&self, steps: Vec<Step>) -> Vec<Believed> {
         let mut state = vec![Believed::default(); self.members.len()];
-        for step in self.steps(until) {
+        for step in steps {
             self.step(&mut state, step);
         }
         state

@@ -26,6 +26,8 @@ pub const DEFAULT_RECALL: u32 = 20;
 pub const QUESTION_ROWS: usize = 20;
 /// The most `related` beliefs of a remember.
 pub const MAX_RELATED: usize = 5;
+/// The beliefs that are looked at to find those: the latest of the subject.
+pub(crate) const MAX_COMPARED: usize = 128;
 /// The most predicates that writes may define in one namespace.
 pub const MAX_DEFINED: usize = 4_096;
 /// The longest history that `explain` repeats whole. Beyond it only the events of the value count.

@@ -200,11 +200,16 @@ impl Space {
                 .iter()
                 .map(decode)
                 .collect::<Result<Vec<_>, _>>()?;
+            let revisions = page.entries.iter().map(|entry| entry.revision);
             self.update(|view| {
-                for placed in placed {
-                    view.apply(placed);
-                }
-                view.set_revision(known);
+                // The writer may have applied some of them while the page was under way.
+                let seen = view.revision();
+                let new = placed
+                    .into_iter()
+                    .zip(revisions)
+                    .filter(|(_, at)| *at > seen);
+                view.apply(new.map(|(placed, _)| placed));
+                view.set_revision(seen.max(known));
             });
         }
         Ok(())
@@ -250,6 +255,3 @@ async fn work<T: Send + 'static>(
         .await
         .map_err(|_| recall_store::Error::unavailable("loading the namespace was interrupted"))
 }
-
-#[cfg(test)]
-mod tests;

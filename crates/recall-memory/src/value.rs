@@ -161,7 +161,11 @@ pub(crate) fn name_key(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    let lower = lower(name);
+    // Composing first turns wide capitals into plain ones, which then have a lower case.
+    let lower = match is_nfkc(name) {
+        true => lower(name),
+        false => lower(&name.nfkc().collect::<String>()),
+    };
     match is_nfkc(&lower) {
         true => lower,
         false => lower.nfkc().collect(),

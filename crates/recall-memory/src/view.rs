@@ -8,7 +8,7 @@ mod find;
 mod names;
 mod settle;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -282,10 +282,41 @@ impl View {
         self.index.len()
     }
 
-    /// Takes one event in, as the log gave it.
-    pub(crate) fn apply(&mut self, placed: Placed) {
-        if let Some((pair, slot)) = self.place(placed) {
-            self.settle(pair, slot);
+    /// Takes events in, in the order of the log. A pair into whose past some of them go is folded
+    /// again once.
+    pub(crate) fn apply(&mut self, events: impl IntoIterator<Item = Placed>) {
+        let mut late: Vec<(u32, u32)> = Vec::new();
+        let mut unsettled = HashSet::new();
+        for placed in events {
+            let Some((no, slot)) = self.place(placed) else {
+                continue;
+            };
+            let pairs = self
+                .pair(no)
+                .map(|pair| self.cluster_pairs(pair))
+                .unwrap_or_default();
+            let waits = pairs.iter().any(|pair| unsettled.contains(pair));
+            if waits || !self.is_last(&pairs, no, slot) {
+                unsettled.extend(pairs);
+                late.push((no, slot));
+            } else {
+                self.settle(&pairs, no, slot);
+            }
+        }
+        for (no, _) in &late {
+            let pairs = self
+                .pair(*no)
+                .map(|pair| self.cluster_pairs(pair))
+                .unwrap_or_default();
+            if pairs.iter().any(|pair| unsettled.remove(pair)) {
+                pairs.iter().for_each(|pair| {
+                    unsettled.remove(pair);
+                });
+                self.fold_again(*no);
+            }
+        }
+        for (no, slot) in late {
+            self.note_superseded(no, slot);
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         .filter(says);
     let query = fields.string("query", MAX_QUERY_BYTES)?.filter(says);
     if subject.is_none() && predicate.is_none() && query.is_none() {
-        return Err(Error::invalid(
+        return Err(Error::refused(
             "give a query to search by words, or a subject, a predicate or both to read what they hold",
         ));
     }

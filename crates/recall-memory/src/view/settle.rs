@@ -89,24 +89,17 @@ impl View {
         }
     }
 
-    /// Lets an event take its effect.
-    pub(super) fn settle(&mut self, no: u32, slot: u32) {
-        let Some(pair) = self.pair(no) else { return };
-        let pairs = self.cluster_pairs(pair);
-        if !self.is_last(&pairs, no, slot) {
-            self.fold_again(no);
-            self.note_superseded(no, slot);
-            return;
-        }
-        let mut state = self.take_state(&pairs);
-        let cluster = self.cluster(&pairs);
-        let member = (0..).zip(&pairs).find(|(_, pair)| **pair == no);
+    /// Lets the last event of a cluster take its effect.
+    pub(super) fn settle(&mut self, pairs: &[u32], no: u32, slot: u32) {
+        let mut state = self.take_state(pairs);
+        let cluster = self.cluster(pairs);
+        let member = (0..).zip(pairs).find(|(_, pair)| **pair == no);
         let step = Step {
             member: member.map_or(0, |(member, _)| member),
             slot,
         };
         let effect = cluster.step(&mut state, step);
-        self.put_state(&pairs, state);
+        self.put_state(pairs, state);
         for (member, belief) in effect.ended {
             if let Some(pair) = pairs.get(member as usize) {
                 self.forget(*pair, &belief);
@@ -150,7 +143,7 @@ impl View {
     }
 
     /// Whether an event comes after all others of its cluster.
-    fn is_last(&self, pairs: &[u32], no: u32, slot: u32) -> bool {
+    pub(super) fn is_last(&self, pairs: &[u32], no: u32, slot: u32) -> bool {
         let Some(event) = self
             .pair(no)
             .and_then(|pair| pair.events.get(slot as usize))
@@ -237,7 +230,7 @@ impl View {
         })
     }
 
-    fn note_superseded(&mut self, no: u32, slot: u32) {
+    pub(super) fn note_superseded(&mut self, no: u32, slot: u32) {
         let Some(pair) = self.pair(no) else { return };
         let event = pair.events.get(slot as usize);
         let stated = event
