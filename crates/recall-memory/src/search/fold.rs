@@ -8,6 +8,9 @@ use super::script::is_invisible;
 /// Marks kept in a row; real text needs three, and more would only cost sorting.
 const MARKS: usize = 8;
 
+/// Characters that a text may have beyond its bytes; a sign of three bytes may unfold to eighteen.
+const UNFOLDED: usize = 64 * 1024;
+
 /// The characters of a text in compatibility form (NFKC), case kept, invisible ones left out.
 pub(super) fn characters(text: &str) -> Box<dyn Iterator<Item = char> + '_> {
     if text.is_ascii() {
@@ -22,7 +25,7 @@ pub(super) fn characters(text: &str) -> Box<dyn Iterator<Item = char> + '_> {
         };
         marks <= MARKS && !is_invisible(c)
     });
-    Box::new(visible.nfkc().map(apostrophe))
+    Box::new(visible.nfkc().take(text.len() + UNFOLDED).map(apostrophe))
 }
 
 /// Calls `emit` with the folded spelling of one character: none, one or several characters.

@@ -1,6 +1,7 @@
 //! Words that look like a word nobody has written: the answer to a typing error.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 use super::dictionary::{Dictionary, TermNo};
 use super::postings::Postings;
@@ -11,15 +12,18 @@ const MIN_LETTERS: usize = 4;
 const TAKEN: usize = 3;
 /// Share of trigrams that two words have in common at least.
 const LEAST: f32 = 0.5;
-/// Words compared with one unknown word at most.
-const COMPARED: usize = 20_000;
+
+thread_local! {
+    /// Trigrams each term shares with the word at hand; all zero between words.
+    static SHARED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The terms that hold each trigram, filled when first asked.
 #[derive(Default)]
 pub(super) struct Trigrams {
     holders: HashMap<u64, Vec<TermNo>>,
-    /// Terms of the dictionary already entered.
-    covered: usize,
+    /// Distinct trigrams of each term of the dictionary already entered, 0 where it has none here.
+    sizes: Vec<u8>,
     entries: usize,
 }
 
@@ -30,21 +34,25 @@ pub(super) fn is_comparable(term: &str) -> bool {
 
 impl Trigrams {
     pub(super) fn covers(&self, dictionary: &Dictionary) -> bool {
-        self.covered == dictionary.len()
+        self.sizes.len() == dictionary.len()
     }
 
     /// Enters the terms that are new in the dictionary.
     pub(super) fn cover(&mut self, dictionary: &Dictionary) {
-        for no in self.covered as TermNo..dictionary.len() as TermNo {
+        for no in self.sizes.len() as TermNo..dictionary.len() as TermNo {
             let term = dictionary.term(no);
-            if is_comparable(term) {
-                for gram in grams(term) {
-                    self.holders.entry(gram).or_default().push(no);
-                    self.entries += 1;
-                }
+            let grams = if is_comparable(term) {
+                grams(term)
+            } else {
+                Vec::new()
+            };
+            self.sizes
+                .push(u8::try_from(grams.len()).unwrap_or(u8::MAX));
+            self.entries += grams.len();
+            for gram in grams {
+                self.holders.entry(gram).or_default().push(no);
             }
         }
-        self.covered = dictionary.len();
     }
 
     /// Up to three live terms like the word, with their similarity, best first.
@@ -55,13 +63,8 @@ impl Trigrams {
         postings: &Postings,
     ) -> Vec<(TermNo, f32)> {
         let own = grams(word);
-        let mut found: Vec<(TermNo, f32)> = self
-            .worth_comparing(&own)
-            .into_iter()
-            .filter(|&no| postings.live(no) > 0)
-            .map(|no| (no, similarity(&own, &grams(dictionary.term(no)))))
-            .filter(|&(_, similarity)| similarity >= LEAST)
-            .collect();
+        let mut found = self.sharing(&own);
+        found.retain(|&(no, similarity)| similarity >= LEAST && postings.live(no) > 0);
         found.sort_by(|a, b| {
             b.1.total_cmp(&a.1)
                 .then_with(|| dictionary.term(a.0).cmp(dictionary.term(b.0)))
@@ -73,25 +76,41 @@ impl Trigrams {
     pub(super) fn bytes(&self) -> usize {
         // Lists double as they grow, so about half of their room is in use.
         const LIST: usize = size_of::<(u64, Vec<TermNo>)>() + 8;
-        self.holders.capacity() * LIST + self.entries * size_of::<TermNo>() * 2
+        self.holders.capacity() * LIST
+            + self.entries * size_of::<TermNo>() * 2
+            + self.sizes.capacity()
     }
 
-    /// Terms that may share enough trigrams.
-    ///
-    /// A word that shares half of them holds one of any `n / 2 + 1`, so the rarest are enough.
-    fn worth_comparing(&self, own: &[u64]) -> HashSet<TermNo> {
+    /// Terms that share trigrams with the word, with their similarity: shared ones by all of both.
+    fn sharing(&self, own: &[u64]) -> Vec<(TermNo, f32)> {
         let mut lists: Vec<&[TermNo]> = own
             .iter()
             .map(|gram| self.holders.get(gram).map_or(&[][..], Vec::as_slice))
             .collect();
         lists.sort_by_key(|list| list.len());
-        lists.truncate(own.len() / 2 + 1);
-        lists
-            .into_iter()
-            .flatten()
-            .copied()
-            .take(COMPARED)
-            .collect()
+        // A term that shares half of the trigrams holds one of any `n / 2 + 1` of them. So the
+        // longest lists bring no candidates of their own.
+        let (rare, frequent) = lists.split_at((own.len() / 2 + 1).min(lists.len()));
+        SHARED.with_borrow_mut(|shared| {
+            shared.resize(shared.len().max(self.sizes.len()), 0);
+            let mut candidates = Vec::new();
+            for &no in rare.iter().copied().flatten() {
+                if shared[no as usize] == 0 {
+                    candidates.push(no);
+                }
+                shared[no as usize] += 1;
+            }
+            for &no in frequent.iter().copied().flatten() {
+                let count = &mut shared[no as usize];
+                *count += u8::from(*count > 0);
+            }
+            let similarity = |no: TermNo| {
+                let count = usize::from(std::mem::take(&mut shared[no as usize]));
+                let all = own.len() + usize::from(self.sizes[no as usize]) - count;
+                (no, count as f32 / all as f32)
+            };
+            candidates.into_iter().map(similarity).collect()
+        })
     }
 }
 
@@ -112,13 +131,4 @@ fn grams(word: &str) -> Vec<u64> {
     grams.sort_unstable();
     grams.dedup();
     grams
-}
-
-/// Jaccard similarity of two ascending sets.
-fn similarity(one: &[u64], other: &[u64]) -> f32 {
-    let shared = one
-        .iter()
-        .filter(|gram| other.binary_search(gram).is_ok())
-        .count();
-    shared as f32 / (one.len() + other.len() - shared) as f32
 }
