@@ -48,10 +48,14 @@ impl Former {
 pub(crate) struct Believed {
     list: Vec<Belief>,
     /// From the value to its place in the list; only where there are many.
-    lookup: Option<Box<HashMap<ValueKey, u32>>>,
+    lookup: Option<Box<Lookup>>,
     /// Places in the list whose belief has ended.
     ended: u32,
 }
+
+/// Apart, so that the many pairs without one stay small.
+#[derive(Clone, Debug)]
+struct Lookup(HashMap<ValueKey, u32>);
 
 /// The place of a belief that has ended.
 const ENDED: u32 = u32::MAX;
@@ -364,7 +368,7 @@ impl Believed {
 
     fn place<'a>(&self, value: &Value, of: impl Fn(u32) -> Option<&'a Value>) -> Option<usize> {
         match &self.lookup {
-            Some(lookup) => lookup.get(&value.key()).map(|place| *place as usize),
+            Some(lookup) => lookup.0.get(&value.key()).map(|place| *place as usize),
             None => self
                 .list
                 .iter()
@@ -380,7 +384,7 @@ impl Believed {
         if let Some(lookup) = &mut self.lookup
             && let Some(value) = of(belief.slot)
         {
-            lookup.insert(value.key(), place);
+            lookup.0.insert(value.key(), place);
         }
         self.list.push(belief);
         if self.lookup.is_none() && self.list.len() > LOOKUP_FROM {
@@ -393,7 +397,7 @@ impl Believed {
             .zip(&self.list)
             .filter(|(_, belief)| belief.slot != ENDED)
             .filter_map(|(place, belief)| Some((of(belief.slot)?.key(), place)));
-        self.lookup = Some(Box::new(keys.collect()));
+        self.lookup = Some(Box::new(Lookup(keys.collect())));
     }
 
     fn remove<'a>(
@@ -416,7 +420,7 @@ impl Believed {
         );
         self.ended += 1;
         if let Some(lookup) = &mut self.lookup {
-            lookup.remove(&value.key());
+            lookup.0.remove(&value.key());
         }
         self.tidy(of);
         Some(ended)

@@ -33,7 +33,7 @@ pub const MAX_DEFINED: usize = 4_096;
 /// The longest history that `explain` repeats whole. Beyond it only the events of the value count.
 pub const MAX_EXPLAINED_EVENTS: usize = 256;
 /// How far ahead of the server's clock a statement may be stamped: callers' clocks differ.
-pub const MAX_AHEAD: Duration = Duration::from_mins(1);
+pub const MAX_AHEAD: Duration = Duration::from_secs(60);
 /// The most writes of one namespace that may wait. Beyond it the caller is told to come back.
 pub(crate) const MAX_WAITING_WRITES: usize = 1_024;
 /// The most events that waiting writes put into one commit.
