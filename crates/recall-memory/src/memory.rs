@@ -2,6 +2,7 @@
 
 mod cache;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +20,19 @@ use crate::{text, typed};
 use cache::Cache;
 
 /// The memory of every namespace of a server. Cloning gives another handle to the same.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Memory(Arc<Inner>);
 
-#[derive(Debug)]
+/// Without contents: they are the users'.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("surface", &self.0.surface)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
 struct Inner {
     surface: Surface,
     clock: Arc<dyn Clock>,

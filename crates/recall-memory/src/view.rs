@@ -303,21 +303,16 @@ impl View {
                 self.settle(&pairs, no, slot);
             }
         }
-        for (no, _) in &late {
-            let pairs = self
-                .pair(*no)
-                .map(|pair| self.cluster_pairs(pair))
-                .unwrap_or_default();
-            if pairs.iter().any(|pair| unsettled.remove(pair)) {
-                pairs.iter().for_each(|pair| {
-                    unsettled.remove(pair);
-                });
-                self.fold_again(*no);
-            }
-        }
-        for (no, slot) in late {
-            self.note_superseded(no, slot);
-        }
+        late.sort_by_key(|(no, _)| {
+            self.pair(*no)
+                .map(|pair| (pair.subject, self.group_of(pair)))
+        });
+        self.settle_late(&late);
+    }
+
+    /// What stands for all predicates that are folded together.
+    fn group_of(&self, pair: &Pair) -> Option<u32> {
+        self.predicate(pair.predicate)?.group.first().copied()
     }
 }
 

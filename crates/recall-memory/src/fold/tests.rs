@@ -117,7 +117,7 @@ fn folding_for_one_value_sees_that_value_alike() {
         members: vec![member()],
     };
     let find = |state: &[Believed], value: &Value| {
-        let found = state[0].find(value, |slot| events[slot as usize].value.as_ref());
+        let found = state[0].find(value, |slot| events.get(slot as usize));
         found.map(|belief| belief.slot)
     };
     for second in 0..10 {

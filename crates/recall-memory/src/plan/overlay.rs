@@ -196,7 +196,7 @@ impl<'a> Scope<'a> {
 
     fn find_in(&self, at: usize, value: &Value) -> Option<&Belief> {
         let (member, believed) = self.cluster.members.get(at).zip(self.believed.get(at))?;
-        believed.find(value, |slot| member.event(slot)?.value.as_ref())
+        believed.find(value, |slot| member.event(slot))
     }
 
     /// The beliefs under other predicates that a statement of `value` ends.

@@ -277,7 +277,7 @@ pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, card: &Card) -> Vec<Former
         .filter(|(_, other)| other.predicate != pair.predicate && !view.is_note(other))
         .filter_map(|(no, other)| {
             let believed = find.believed(no, other);
-            let belief = believed.find(&card.value, |slot| other.value(slot))?;
+            let belief = believed.find(&card.value, |slot| other.event(slot))?;
             Some(FormerCard::beside(
                 &view.card(other, belief)?,
                 &card.predicate,

@@ -118,7 +118,7 @@ impl<'v> Find<'v> {
     pub(crate) fn belief(&self, no: u32, slot: u32) -> Option<(&'v Pair, Belief)> {
         let pair = self.view.pair(no)?;
         let believed = self.believed(no, pair);
-        let belief = believed.find(pair.value(slot)?, |slot| pair.value(slot))?;
+        let belief = believed.find(pair.value(slot)?, |slot| pair.event(slot))?;
         (belief.slot == slot).then(|| (pair, belief.clone()))
     }
 

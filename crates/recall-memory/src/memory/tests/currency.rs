@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use recall_store::{Batch, ManualClock, NewEvent, Store as _};
@@ -10,7 +11,7 @@ use serde_json::json;
 use super::support::shared::SharedStore;
 use super::support::{World, at, config};
 use crate::Operation::{Recall, Remember};
-use crate::{Memory, Surface};
+use crate::{Config, Memory, Surface};
 
 /// Two servers over one store.
 fn pair(store: &Arc<SharedStore>) -> [World; 2] {
@@ -150,4 +151,26 @@ async fn a_log_that_never_rests_is_given_up_on() {
     let error = world.fails(Remember, args).await;
     assert_eq!(error.code(), "store_unavailable");
     assert_eq!(store.commits.load(Ordering::SeqCst), 8);
+}
+
+#[tokio::test]
+async fn a_check_answers_later_reads_for_as_long_as_it_is_fresh() {
+    for (freshness, checks) in [(Duration::ZERO, 5), (Duration::from_secs(3_600), 0)] {
+        let store = Arc::new(SharedStore::new(true));
+        let settings = Config {
+            freshness,
+            ..config(Surface::Typed, false)
+        };
+        let base = World::over(store.inner.clone(), settings.clone());
+        let world = World {
+            memory: Memory::new(store.clone(), Arc::new(base.clock.clone()), settings),
+            ..base
+        };
+        world.say("user", "name", json!("A")).await;
+        let before = store.checks.load(Ordering::SeqCst);
+        for _ in 0..5 {
+            world.now("user", "name").await;
+        }
+        assert_eq!(store.checks.load(Ordering::SeqCst) - before, checks);
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct SharedStore {
     pub(crate) down: AtomicBool,
     pub(crate) always_conflict: AtomicBool,
     pub(crate) commits: AtomicU64,
+    /// How often the log's revision was asked for.
+    pub(crate) checks: AtomicU64,
 }
 
 impl SharedStore {
@@ -29,6 +31,7 @@ impl SharedStore {
             down: AtomicBool::new(false),
             always_conflict: AtomicBool::new(false),
             commits: AtomicU64::new(0),
+            checks: AtomicU64::new(0),
         }
     }
 
@@ -88,6 +91,7 @@ impl Store for SharedStore {
     fn revision<'a>(&'a self, ns: &'a Namespace) -> BoxFuture<'a, Result<Revision, Error>> {
         Box::pin(async move {
             self.up()?;
+            self.checks.fetch_add(1, Ordering::SeqCst);
             tokio::task::yield_now().await;
             self.inner.revision(ns).await
         })
