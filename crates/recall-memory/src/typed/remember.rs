@@ -15,13 +15,13 @@ use crate::writer::Done;
 
 pub(crate) use parse::{note, parse};
 
-pub(crate) fn answer(view: &View, done: &Done) -> Answer {
+pub(crate) fn answer(view: Option<&View>, done: &Done) -> Answer {
     let mut json = Json::default();
     let mut items = 1;
     match &done.outcome {
         Outcome::Remembered(remembered) => {
-            let related = related(view, &remembered.stored);
-            json.object(|json| write(json, remembered, &related));
+            let related = view.map(|view| related(view, &remembered.stored));
+            json.object(|json| write(json, remembered, &related.unwrap_or_default()));
         }
         Outcome::Text(text) => {
             items = text.results.len();

@@ -174,3 +174,13 @@ async fn a_check_answers_later_reads_for_as_long_as_it_is_fresh() {
         assert_eq!(store.checks.load(Ordering::SeqCst) - before, checks);
     }
 }
+
+#[tokio::test]
+async fn a_write_that_is_done_is_answered_although_the_store_goes_away() {
+    let store = Arc::new(SharedStore::new(true));
+    let [world, _] = pair(&store);
+    world.say("user", "name", json!("A")).await;
+    store.down_after_commit.store(true, Ordering::SeqCst);
+    let stored = world.say("user", "role", json!("cook")).await;
+    assert_eq!(stored["related"][0]["value"], "A");
+}

@@ -16,6 +16,8 @@ pub(crate) struct SharedStore {
     /// The next commit happens and its answer is lost.
     pub(crate) lose_answer: AtomicBool,
     pub(crate) down: AtomicBool,
+    /// The next commit is the last thing that works.
+    pub(crate) down_after_commit: AtomicBool,
     pub(crate) always_conflict: AtomicBool,
     pub(crate) commits: AtomicU64,
     /// How often the log's revision was asked for.
@@ -29,6 +31,7 @@ impl SharedStore {
             conditional,
             lose_answer: AtomicBool::new(false),
             down: AtomicBool::new(false),
+            down_after_commit: AtomicBool::new(false),
             always_conflict: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             checks: AtomicU64::new(0),
@@ -67,6 +70,9 @@ impl Store for SharedStore {
             }
             tokio::task::yield_now().await;
             let committed = self.inner.commit(ns, batch).await?;
+            if self.down_after_commit.load(Ordering::SeqCst) {
+                self.down.store(true, Ordering::SeqCst);
+            }
             match self.lose_answer.swap(false, Ordering::SeqCst) {
                 true => Err(Error::unavailable("the answer was lost")),
                 false => Ok(committed),
