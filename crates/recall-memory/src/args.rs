@@ -215,13 +215,15 @@ impl Fields {
         Ok(Some(read))
     }
 
-    /// An error about a field.
+    /// An error about what a field says.
     pub(crate) fn fault(&self, name: &str, reason: &str) -> Error {
-        Error::Invalid(format!("{}{name} {reason}", self.path))
+        Error::Refused(format!("{}{name} {reason}", self.path))
     }
 
+    /// An error about what a field is.
     fn wrong(&self, name: &str, wanted: &str, got: &Json) -> Error {
-        self.fault(name, &format!("must be {wanted}, got {}", kind(got)))
+        let got = kind(got);
+        Error::Invalid(format!("{}{name} must be {wanted}, got {got}", self.path))
     }
 
     fn fits(&self, name: &str, text: &str, limit: usize) -> Result<(), Error> {

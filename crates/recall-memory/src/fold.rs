@@ -47,14 +47,13 @@ impl Former {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Believed {
     list: Vec<Belief>,
-    /// From the value to its place in the list; only where there are many.
-    lookup: Option<Box<HashMap<ValueKey, u32>>>,
-    /// Places in the list whose belief has ended.
-    ended: u32,
+    /// From the value to the slot of its belief; only where there are many.
+    lookup: Option<Box<Lookup>>,
 }
 
-/// The place of a belief that has ended.
-const ENDED: u32 = u32::MAX;
+/// Apart, so that the many pairs without one stay small.
+#[derive(Clone, Debug)]
+struct Lookup(HashMap<ValueKey, u32>);
 
 /// One pair of a cluster.
 #[derive(Debug)]
@@ -150,6 +149,15 @@ impl Cluster<'_> {
 
     /// Every event's turn, in fold order, up to and at `until`.
     pub(crate) fn steps(&self, until: Option<Timestamp>) -> Vec<Step> {
+        self.steps_of(until, None)
+    }
+
+    /// As [`steps`](Self::steps), where pairs with many values show only what bears on `value`.
+    fn steps_of(&self, until: Option<Timestamp>, value: Option<&Value>) -> Vec<Step> {
+        let bears = |member: &Member<'_>, event: &Event| {
+            let same = |value: &Value| event.value.as_ref().is_none_or(|other| other.same(value));
+            member.single || value.is_none_or(same)
+        };
         let mut steps: Vec<Step> = (0..)
             .zip(&self.members)
             .flat_map(|(member, pair)| {
@@ -157,8 +165,10 @@ impl Cluster<'_> {
                 slots.map(move |slot| Step { member, slot })
             })
             .filter(|step| {
-                let observed = self.event(*step).map(|event| event.observed);
-                until.is_none_or(|until| observed.is_some_and(|observed| observed <= until))
+                let found = self.member(step.member).zip(self.event(*step));
+                found.is_some_and(|(member, event)| {
+                    until.is_none_or(|until| event.observed <= until) && bears(member, event)
+                })
             })
             .collect();
         if self.members.len() > 1 {
@@ -172,8 +182,17 @@ impl Cluster<'_> {
 
     /// What is believed of each member at `until`, from nothing.
     pub(crate) fn fold(&self, until: Option<Timestamp>) -> Vec<Believed> {
+        self.fold_steps(self.steps(until))
+    }
+
+    /// As [`fold`](Self::fold), where pairs with many values show only whether `value` is believed.
+    pub(crate) fn fold_value(&self, until: Option<Timestamp>, value: &Value) -> Vec<Believed> {
+        self.fold_steps(self.steps_of(until, Some(value)))
+    }
+
+    fn fold_steps(&self, steps: Vec<Step>) -> Vec<Believed> {
         let mut state = vec![Believed::default(); self.members.len()];
-        for step in self.steps(until) {
+        for step in steps {
             self.step(&mut state, step);
         }
         state
@@ -257,13 +276,13 @@ impl Cluster<'_> {
         self.without_repeats(&mut replaced);
         effect.began = true;
         if let Some(own) = state.get_mut(step.member as usize) {
-            own.push(
+            own.insert(
                 Belief {
                     slot: step.slot,
                     item: NO_ITEM,
                     replaced: (!replaced.is_empty()).then(|| replaced.into_boxed_slice()),
                 },
-                |slot| member.event(slot)?.value.clone(),
+                |slot| member.event(slot),
             );
         }
     }
@@ -272,7 +291,7 @@ impl Cluster<'_> {
         let Some((member, held)) = self.member(of).zip(state.get_mut(of as usize)) else {
             return;
         };
-        let ended = held.remove(value, |slot| member.event(slot)?.value.as_ref());
+        let ended = held.remove(value, |slot| member.event(slot));
         effect.ended.extend(ended.map(|belief| (of, belief)));
     }
 
@@ -311,116 +330,90 @@ impl Cluster<'_> {
 
 impl Believed {
     /// The beliefs, oldest first.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Belief> {
-        self.list.iter().filter(|belief| belief.slot != ENDED)
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Belief> + Clone {
+        self.list.iter()
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Belief> {
-        self.list.iter_mut().filter(|belief| belief.slot != ENDED)
+        self.list.iter_mut()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.len() - self.ended as usize
+        self.list.len()
     }
 
-    /// The belief of a value.
-    pub(crate) fn find<'a>(
+    /// The belief of a value; `of` gives the event of a slot.
+    pub(crate) fn find<'e>(
         &self,
         value: &Value,
-        of: impl Fn(u32) -> Option<&'a Value>,
+        of: impl Fn(u32) -> Option<&'e Event>,
     ) -> Option<&Belief> {
         self.list.get(self.place(value, of)?)
     }
 
-    /// The belief whose item is written back after indexing.
-    pub(crate) fn find_mut<'a>(
+    pub(crate) fn find_mut<'e>(
         &mut self,
         value: &Value,
-        of: impl Fn(u32) -> Option<&'a Value>,
+        of: impl Fn(u32) -> Option<&'e Event>,
     ) -> Option<&mut Belief> {
         let place = self.place(value, of)?;
         self.list.get_mut(place)
     }
 
-    fn place<'a>(&self, value: &Value, of: impl Fn(u32) -> Option<&'a Value>) -> Option<usize> {
-        match &self.lookup {
-            Some(lookup) => lookup.get(&value.key()).map(|place| *place as usize),
-            None => self
-                .list
-                .iter()
-                .position(|belief| of(belief.slot).is_some_and(|held| held.same(value))),
-        }
-    }
-
-    fn push(&mut self, belief: Belief, of: impl Fn(u32) -> Option<Value>) {
+    /// Puts a belief among the others, in the order of their events.
+    pub(crate) fn insert<'e>(&mut self, belief: Belief, of: impl Fn(u32) -> Option<&'e Event>) {
+        let Some(event) = of(belief.slot) else { return };
         if self.list.len() == self.list.capacity() {
             self.list.reserve_exact(self.list.len() / 2 + 1);
         }
-        let place = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
-        if let Some(lookup) = &mut self.lookup
-            && let Some(value) = of(belief.slot)
-        {
-            lookup.insert(value.key(), place);
+        if let (Some(lookup), Some(value)) = (&mut self.lookup, &event.value) {
+            lookup.0.insert(value.key(), belief.slot);
         }
-        self.list.push(belief);
+        let last = self.list.last().and_then(|last| of(last.slot));
+        match last.is_none_or(|last| last.order() < event.order()) {
+            true => self.list.push(belief),
+            false => self.list.insert(self.rank(event, &of), belief),
+        }
         if self.lookup.is_none() && self.list.len() > LOOKUP_FROM {
-            self.index(of);
+            let key = |belief: &Belief| Some((of(belief.slot)?.value.as_ref()?.key(), belief.slot));
+            self.lookup = Some(Box::new(Lookup(self.list.iter().filter_map(key).collect())));
         }
     }
 
-    fn index(&mut self, of: impl Fn(u32) -> Option<Value>) {
-        let keys = (0..)
-            .zip(&self.list)
-            .filter(|(_, belief)| belief.slot != ENDED)
-            .filter_map(|(place, belief)| Some((of(belief.slot)?.key(), place)));
-        self.lookup = Some(Box::new(keys.collect()));
-    }
-
-    fn remove<'a>(
+    pub(crate) fn remove<'e>(
         &mut self,
         value: &Value,
-        of: impl Fn(u32) -> Option<&'a Value>,
+        of: impl Fn(u32) -> Option<&'e Event>,
     ) -> Option<Belief> {
-        let place = self.place(value, &of)?;
-        if self.lookup.is_none() {
-            return Some(self.list.remove(place));
-        }
-        let belief = self.list.get_mut(place)?;
-        let ended = std::mem::replace(
-            belief,
-            Belief {
-                slot: ENDED,
-                item: NO_ITEM,
-                replaced: None,
-            },
-        );
-        self.ended += 1;
+        let place = self.place(value, of)?;
         if let Some(lookup) = &mut self.lookup {
-            lookup.remove(&value.key());
+            lookup.0.remove(&value.key());
         }
-        self.tidy(of);
-        Some(ended)
+        Some(self.list.remove(place))
     }
 
-    /// Closes the gaps once they are more than half of a long list.
-    fn tidy<'a>(&mut self, of: impl Fn(u32) -> Option<&'a Value>) {
-        if (self.ended as usize) * 2 <= self.list.len() {
-            return;
+    fn place<'e>(&self, value: &Value, of: impl Fn(u32) -> Option<&'e Event>) -> Option<usize> {
+        match &self.lookup {
+            Some(lookup) => {
+                let event = of(*lookup.0.get(&value.key())?)?;
+                Some(self.rank(event, of))
+            }
+            None => self.list.iter().position(|belief| {
+                let held = of(belief.slot).and_then(|event| event.value.as_ref());
+                held.is_some_and(|held| held.same(value))
+            }),
         }
-        self.list.retain(|belief| belief.slot != ENDED);
-        self.ended = 0;
-        self.lookup = None;
-        if self.list.len() > LOOKUP_FROM {
-            self.index(|slot| of(slot).cloned());
-        }
+    }
+
+    /// How many beliefs come before an event.
+    fn rank<'e>(&self, event: &Event, of: impl Fn(u32) -> Option<&'e Event>) -> usize {
+        let before = |belief: &Belief| of(belief.slot).is_some_and(|it| it.order() < event.order());
+        self.list.partition_point(before)
     }
 
     fn clear(&mut self) -> Vec<Belief> {
         self.lookup = None;
-        self.ended = 0;
-        let mut list = std::mem::take(&mut self.list);
-        list.retain(|belief| belief.slot != ENDED);
-        list
+        std::mem::take(&mut self.list)
     }
 }
 

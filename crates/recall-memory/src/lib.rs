@@ -1,8 +1,7 @@
 //! The belief engine: what is believed, what was, and why.
 //!
 //! A namespace's memory is an append-only log of events: statements and withdrawals about a subject
-//! and a predicate. What is believed is a fold over them ([`fold`](self)), kept in a resident view
-//! that every acknowledged write has already reached. Reads never leave the view; writes are
+//! and a predicate. What is believed is a fold over them, kept in a resident view that every acknowledged write has already reached. Reads never leave the view; writes are
 //! decided by pure functions on it, committed to the store and only then applied.
 //!
 //! The crate knows the store port and nothing else: no token, no key, no HTTP type, no model.

@@ -26,12 +26,14 @@ pub const DEFAULT_RECALL: u32 = 20;
 pub const QUESTION_ROWS: usize = 20;
 /// The most `related` beliefs of a remember.
 pub const MAX_RELATED: usize = 5;
+/// The beliefs that are looked at to find those: the latest of the subject.
+pub(crate) const MAX_COMPARED: usize = 128;
 /// The most predicates that writes may define in one namespace.
 pub const MAX_DEFINED: usize = 4_096;
 /// The longest history that `explain` repeats whole. Beyond it only the events of the value count.
 pub const MAX_EXPLAINED_EVENTS: usize = 256;
 /// How far ahead of the server's clock a statement may be stamped: callers' clocks differ.
-pub const MAX_AHEAD: Duration = Duration::from_mins(1);
+pub const MAX_AHEAD: Duration = Duration::from_secs(60);
 /// The most writes of one namespace that may wait. Beyond it the caller is told to come back.
 pub(crate) const MAX_WAITING_WRITES: usize = 1_024;
 /// The most events that waiting writes put into one commit.

@@ -2,6 +2,7 @@
 
 mod cache;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +20,19 @@ use crate::{text, typed};
 use cache::Cache;
 
 /// The memory of every namespace of a server. Cloning gives another handle to the same.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Memory(Arc<Inner>);
 
-#[derive(Debug)]
+/// Without contents: they are the users'.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("surface", &self.0.surface)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
 struct Inner {
     surface: Surface,
     clock: Arc<dyn Clock>,
@@ -157,14 +167,13 @@ impl Memory {
         match operation {
             Operation::Remember => {
                 let change = typed::remember::parse(args)?;
-                let done = self.change(ns, writer, change).await?;
-                self.look(ns, |view, _| Ok(typed::remember::answer(view, &done)))
+                self.change(ns, writer, change, typed::remember::answer)
                     .await
             }
             Operation::Forget => {
                 let change = typed::forget::parse(args)?;
-                let done = self.change(ns, writer, change).await?;
-                Ok(typed::forget::answer(&done))
+                let word = |_: Option<&View>, done: &Done| typed::forget::answer(done);
+                self.change(ns, writer, change, word).await
             }
             Operation::Recall => {
                 let recall = typed::recall::parse(args)?;
@@ -209,13 +218,13 @@ impl Memory {
         match operation {
             Operation::Remember => {
                 let change = text::remember::parse(args)?;
-                let done = self.change(ns, writer, change).await?;
-                Ok(text::remember::answer(&done))
+                let word = |_: Option<&View>, done: &Done| text::remember::answer(done);
+                self.change(ns, writer, change, word).await
             }
             Operation::Forget => {
                 let change = text::forget::parse(args)?;
-                let done = self.change(ns, writer, change).await?;
-                Ok(text::forget::answer(&done))
+                let word = |_: Option<&View>, done: &Done| text::forget::answer(done);
+                self.change(ns, writer, change, word).await
             }
             Operation::Recall => {
                 let recall = text::recall::parse(args)?;
@@ -240,12 +249,21 @@ impl Memory {
         }
     }
 
-    async fn change(&self, ns: &Namespace, writer: &Writer, change: Change) -> Result<Done, Error> {
+    /// Writes, and words the answer by the view that the write has already reached. Once written,
+    /// nothing can fail any more.
+    async fn change(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        change: Change,
+        word: impl FnOnce(Option<&View>, &Done) -> Answer,
+    ) -> Result<Answer, Error> {
         let space = self.0.cache.space(ns);
         let done = write(&space, &self.0.clock, &writer.key_id, change).await;
+        let answer = done.map(|done| space.glance(|view| word(view, &done)));
         drop(space);
         self.0.cache.shrink();
-        done
+        answer
     }
 
     async fn look<T>(

@@ -257,6 +257,3 @@ fn touch_value(
         });
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock};
 use recall_store::{LogPage, Namespace, Revision, Store};
 
 use crate::limits::PAGE_EVENTS;
@@ -144,13 +144,13 @@ impl Space {
 
     /// Looks at the view. It must have been brought up to date before.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&View) -> T) -> Result<T, recall_store::Error> {
-        let guard: RwLockReadGuard<'_, Option<View>> = self.view.read();
-        match &*guard {
-            Some(view) => Ok(look(view)),
-            None => Err(recall_store::Error::unavailable(
-                "the namespace is not loaded",
-            )),
-        }
+        self.glance(|view| view.map(look))
+            .ok_or_else(|| recall_store::Error::unavailable("the namespace is not loaded"))
+    }
+
+    /// Looks at the view as it is, if it is there.
+    pub(crate) fn glance<T>(&self, look: impl FnOnce(Option<&View>) -> T) -> T {
+        look(self.view.read().as_ref())
     }
 
     /// Changes the view.
@@ -200,11 +200,16 @@ impl Space {
                 .iter()
                 .map(decode)
                 .collect::<Result<Vec<_>, _>>()?;
+            let revisions = page.entries.iter().map(|entry| entry.revision);
             self.update(|view| {
-                for placed in placed {
-                    view.apply(placed);
-                }
-                view.set_revision(known);
+                // The writer may have applied some of them while the page was under way.
+                let seen = view.revision();
+                let new = placed
+                    .into_iter()
+                    .zip(revisions)
+                    .filter(|(_, at)| *at > seen);
+                view.apply(new.map(|(placed, _)| placed));
+                view.set_revision(seen.max(known));
             });
         }
         Ok(())
@@ -250,6 +255,3 @@ async fn work<T: Send + 'static>(
         .await
         .map_err(|_| recall_store::Error::unavailable("loading the namespace was interrupted"))
 }
-
-#[cfg(test)]
-mod tests;

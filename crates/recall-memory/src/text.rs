@@ -5,6 +5,3 @@ pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod recall;
 pub(crate) mod remember;
-
-#[cfg(test)]
-mod tests;

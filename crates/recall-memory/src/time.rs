@@ -126,12 +126,11 @@ pub(crate) fn date(at: Timestamp) -> String {
     format!("{:04}-{:02}-{:02}", day.year(), day.month(), day.day())
 }
 
-/// Whole days from `then` to `now`; 0 where `then` is later.
+/// The calendar days of UTC from `then` to `now`; 0 where `then` is later.
 pub(crate) fn days(then: Timestamp, now: Timestamp) -> i64 {
-    (now.as_second().saturating_sub(then.as_second())
-        - i64::from(now.subsec_nanosecond() < then.subsec_nanosecond()))
-    .max(0)
-        / 86_400
+    const DAY: i64 = 86_400;
+    let day = |at| parts(at).0.div_euclid(DAY);
+    (day(now) - day(then)).max(0)
 }
 
 /// The next instant that can be told apart.

@@ -8,6 +8,3 @@ pub(crate) mod predicates;
 pub(crate) mod recall;
 pub(crate) mod remember;
 pub(crate) mod timeline;
-
-#[cfg(test)]
-mod tests;

@@ -161,10 +161,13 @@ pub(crate) fn name_key(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    let lower = lower(name);
+    // Composing first turns wide capitals into plain ones, which then have a lower case, and some
+    // signs into a space and a mark.
+    let plain: String = name.nfkc().collect();
+    let lower = lower(plain.trim());
     match is_nfkc(&lower) {
         true => lower,
-        false => lower.nfkc().collect(),
+        false => lower.nfkc().collect::<String>().trim().to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ mod find;
 mod names;
 mod settle;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -282,11 +282,37 @@ impl View {
         self.index.len()
     }
 
-    /// Takes one event in, as the log gave it.
-    pub(crate) fn apply(&mut self, placed: Placed) {
-        if let Some((pair, slot)) = self.place(placed) {
-            self.settle(pair, slot);
+    /// Takes events in, in the order of the log. A pair into whose past some of them go is folded
+    /// again once.
+    pub(crate) fn apply(&mut self, events: impl IntoIterator<Item = Placed>) {
+        let mut late: Vec<(u32, u32)> = Vec::new();
+        let mut unsettled = HashSet::new();
+        for placed in events {
+            let Some((no, slot)) = self.place(placed) else {
+                continue;
+            };
+            let pairs = self
+                .pair(no)
+                .map(|pair| self.cluster_pairs(pair))
+                .unwrap_or_default();
+            let waits = pairs.iter().any(|pair| unsettled.contains(pair));
+            if waits || !self.is_last(&pairs, no, slot) {
+                unsettled.extend(pairs);
+                late.push((no, slot));
+            } else {
+                self.settle(&pairs, no, slot);
+            }
         }
+        late.sort_by_key(|(no, _)| {
+            self.pair(*no)
+                .map(|pair| (pair.subject, self.group_of(pair)))
+        });
+        self.settle_late(&late);
+    }
+
+    /// What stands for all predicates that are folded together.
+    fn group_of(&self, pair: &Pair) -> Option<u32> {
+        self.predicate(pair.predicate)?.group.first().copied()
     }
 }
 

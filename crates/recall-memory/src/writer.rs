@@ -263,15 +263,21 @@ fn new_event(placed: &Placed) -> NewEvent {
 fn apply(space: &Space, plans: &Plans, known: Revision, committed: &Committed) {
     let events = plans.iter().flatten().flat_map(|plan| &plan.events);
     space.update(|view| {
-        let mut next = known;
-        for (placed, revision) in events.zip(&committed.events) {
-            if view.revision() != next || revision.0 != next.0 + 1 {
-                continue;
-            }
-            next = *revision;
-            view.apply(placed.clone());
-            view.set_revision(next);
+        if view.revision() != known {
+            return;
         }
+        let mut next = known;
+        let new = events
+            .zip(&committed.events)
+            .filter_map(|(placed, revision)| {
+                let follows = revision.0 == next.0 + 1;
+                follows.then(|| {
+                    next = *revision;
+                    placed.clone()
+                })
+            });
+        view.apply(new);
+        view.set_revision(next);
     });
 }
 
@@ -305,6 +311,3 @@ fn refuse(jobs: Vec<Job>, error: &recall_store::Error) {
         let _ = job.answer.send(Err(Error::Store(repeat(error))));
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -13,7 +13,6 @@ use crate::registry::Registry;
 use crate::space::{Ledger, Space};
 
 /// Every namespace that is in memory.
-#[derive(Debug)]
 pub(super) struct Cache {
     store: Arc<dyn Store>,
     registry: Arc<Registry>,

@@ -35,7 +35,7 @@ impl Draft<'_> {
         let predicate = Arc::clone(&rules.name);
         let recorded = self.stamp.next();
         let draft: &Self = self;
-        let scope = draft.scope(&subject, &predicate, None);
+        let scope = draft.scope(&subject, &predicate, None, value);
         let ended = match value {
             Some(value) => usize::from(scope.find(value).is_some()),
             None => scope.count(),

@@ -73,12 +73,14 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// The pair as it stands at `at`, or at its end.
+    /// The pair as it stands at `at`, or at its end. Of a pair with many values only `value` is
+    /// sure to be seen, where one is given.
     pub(super) fn scope<'a>(
         &'a self,
         subject: &str,
         predicate: &'a Arc<str>,
         at: Option<Timestamp>,
+        value: Option<&Value>,
     ) -> Scope<'a> {
         let (cluster, own) = self.cluster(subject, predicate);
         let added = cluster
@@ -86,9 +88,11 @@ impl<'v> Draft<'v> {
             .iter()
             .any(|member| !member.added.is_empty());
         let covers = at.is_none_or(|at| cluster.last().is_none_or(|last| last <= at));
-        let believed = match added || !covers {
-            true => cluster.fold(at).into_iter().map(Cow::Owned).collect(),
-            false => cluster
+        let folded = |state: Vec<Believed>| state.into_iter().map(Cow::Owned).collect();
+        let believed = match (added || !covers, value) {
+            (true, Some(value)) => folded(cluster.fold_value(at, value)),
+            (true, None) => folded(cluster.fold(at)),
+            (false, _) => cluster
                 .members
                 .iter()
                 .map(|member| match self.view.pair(member.pair) {
@@ -192,7 +196,7 @@ impl<'a> Scope<'a> {
 
     fn find_in(&self, at: usize, value: &Value) -> Option<&Belief> {
         let (member, believed) = self.cluster.members.get(at).zip(self.believed.get(at))?;
-        believed.find(value, |slot| member.event(slot)?.value.as_ref())
+        believed.find(value, |slot| member.event(slot))
     }
 
     /// The beliefs under other predicates that a statement of `value` ends.
@@ -228,17 +232,25 @@ impl<'a> Scope<'a> {
 
     /// The first instant from `at` on at which the pair has no event yet.
     pub(super) fn free(&self, at: Timestamp) -> Timestamp {
-        let taken = self.own().into_iter().flat_map(|own| {
-            let added = own.added.iter().copied();
-            own.events.iter().chain(added).map(|event| event.observed)
-        });
-        let mut taken: Vec<_> = taken.filter(|taken| *taken >= at).collect();
+        let Some(own) = self
+            .own()
+            .filter(|own| own.last().is_some_and(|last| last >= at))
+        else {
+            return at;
+        };
+        let events = own.events.iter().chain(own.added.iter().copied());
+        let mut taken: Vec<_> = events
+            .map(|event| event.observed)
+            .filter(|taken| *taken >= at)
+            .collect();
         taken.sort_unstable();
-        taken
-            .into_iter()
-            .fold(at, |free, taken| match taken == free {
-                true => time::after(free),
-                false => free,
-            })
+        let next = |free, taken| {
+            if taken == free {
+                time::after(free)
+            } else {
+                free
+            }
+        };
+        taken.into_iter().fold(at, next)
     }
 }

@@ -129,7 +129,12 @@ impl Draft<'_> {
         statement: &Statement,
         recorded: Timestamp,
     ) -> Before {
-        let scope = self.scope(subject, predicate, statement.observed);
+        let scope = self.scope(
+            subject,
+            predicate,
+            statement.observed,
+            Some(&statement.value),
+        );
         let known = scope
             .find(&statement.value)
             .and_then(|belief| scope.card(subject, belief));
@@ -161,7 +166,10 @@ impl Draft<'_> {
     fn latest(&self, subject: &Arc<str>, statement: &Statement, at: Timestamp) -> Timestamp {
         let others = statement.replaces.iter().filter_map(|replace| {
             let rules = self.rules(&replace.predicate)?;
-            Some(self.scope(subject, &rules.name, None).after())
+            Some(
+                self.scope(subject, &rules.name, None, Some(&replace.value))
+                    .after(),
+            )
         });
         others.fold(at, Ord::max)
     }
@@ -196,7 +204,7 @@ impl Draft<'_> {
         let held = rules
             .filter(|rules| !rules.definition.historical)
             .and_then(|rules| {
-                let scope = self.scope(subject, &rules.name, Some(at));
+                let scope = self.scope(subject, &rules.name, Some(at), Some(&replace.value));
                 let belief = scope.find(&replace.value)?;
                 scope.card(subject, belief)
             });

@@ -39,7 +39,7 @@ fn write(json: &mut Json, view: &View, no: u32) {
         .filter(|change| change.kind != ChangeKind::NoChange);
     json.object(|json| {
         json.key("about").string(&about);
-        json.key("now").strings(&now(view, pair));
+        json.key("now").strings(now(view, pair));
         json.key("changes").array(changes, |json, change| {
             json.object(|json| write_change(json, change))
         });

@@ -31,7 +31,7 @@ pub(crate) fn parse(args: Args) -> Result<Change, Error> {
             return Err(fields.fault("messages", "cannot go with text; send one of them"));
         }
         (None, true) => {
-            return Err(Error::invalid(
+            return Err(Error::refused(
                 "text or messages is required and must say something",
             ));
         }
@@ -46,7 +46,7 @@ pub(crate) fn parse(args: Args) -> Result<Change, Error> {
     Ok(Change::Remember(Box::new(note(&text, observed, assistant))))
 }
 
-/// Joins messages line by line; says whether all of them are an assistant's.
+/// Joins messages, each to one line; says whether all of them are an assistant's.
 fn join(messages: Vec<Fields>) -> Result<(String, bool), Error> {
     let mut lines = Vec::with_capacity(messages.len());
     let mut assistant = true;
@@ -63,7 +63,8 @@ fn join(messages: Vec<Fields>) -> Result<(String, bool), Error> {
         };
         assistant &= speaker == "Assistant";
         let content = message.need_string("content", MAX_TEXT_BYTES)?;
-        lines.push(format!("{speaker}: {}", content.trim()));
+        let words: Vec<&str> = content.split_whitespace().collect();
+        lines.push(format!("{speaker}: {}", words.join(" ")));
     }
     Ok((lines.join("\n"), assistant))
 }

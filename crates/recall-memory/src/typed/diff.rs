@@ -47,7 +47,7 @@ pub(crate) fn parse(args: Args) -> Result<Diff, Error> {
 pub(crate) fn instants(fields: &mut Fields) -> Result<Diff, Error> {
     let from = fields.instant("from")?;
     Ok(Diff {
-        from: from.ok_or_else(|| fields.fault("from", "is required"))?,
+        from: from.ok_or_else(|| Error::invalid("from is required"))?,
         to: fields.instant("to")?,
         subject: None,
     })

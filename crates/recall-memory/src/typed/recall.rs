@@ -48,7 +48,7 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         .filter(says);
     let query = fields.string("query", MAX_QUERY_BYTES)?.filter(says);
     if subject.is_none() && predicate.is_none() && query.is_none() {
-        return Err(Error::invalid(
+        return Err(Error::refused(
             "give a query to search by words, or a subject, a predicate or both to read what they hold",
         ));
     }
@@ -277,7 +277,7 @@ pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, card: &Card) -> Vec<Former
         .filter(|(_, other)| other.predicate != pair.predicate && !view.is_note(other))
         .filter_map(|(no, other)| {
             let believed = find.believed(no, other);
-            let belief = believed.find(&card.value, |slot| other.value(slot))?;
+            let belief = believed.find(&card.value, |slot| other.event(slot))?;
             Some(FormerCard::beside(
                 &view.card(other, belief)?,
                 &card.predicate,

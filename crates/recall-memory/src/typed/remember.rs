@@ -2,23 +2,26 @@
 
 mod parse;
 
+use std::collections::HashSet;
+
 use crate::answer::{Answer, Coverage};
 use crate::card::Card;
 use crate::json::Json;
-use crate::limits::MAX_RELATED;
+use crate::limits::{MAX_COMPARED, MAX_RELATED};
 use crate::plan::{Outcome, Remembered, Replace, Statement, TextRemembered};
-use crate::view::{Find, View};
+use crate::value::{Value, lower};
+use crate::view::View;
 use crate::writer::Done;
 
 pub(crate) use parse::{note, parse};
 
-pub(crate) fn answer(view: &View, done: &Done) -> Answer {
+pub(crate) fn answer(view: Option<&View>, done: &Done) -> Answer {
     let mut json = Json::default();
     let mut items = 1;
     match &done.outcome {
         Outcome::Remembered(remembered) => {
-            let related = related(view, &remembered.stored);
-            json.object(|json| write(json, remembered, &related));
+            let related = view.map(|view| related(view, &remembered.stored));
+            json.object(|json| write(json, remembered, &related.unwrap_or_default()));
         }
         Outcome::Text(text) => {
             items = text.results.len();
@@ -29,27 +32,44 @@ pub(crate) fn answer(view: &View, done: &Done) -> Answer {
     Answer::new(json, done.revision, items, Coverage::default())
 }
 
-/// The subject's beliefs under other predicates that share words with what was said, best first.
+/// The subject's beliefs under other predicates that a statement may contradict: those that share
+/// most words with it first, then the latest.
 fn related(view: &View, stored: &Card) -> Vec<Card> {
-    let Some(subject) = view.subject_no(&stored.subject) else {
-        return Vec::new();
-    };
-    let own = view.predicate_no(&stored.predicate);
-    let others = view
-        .subject(subject)
-        .is_some_and(|subject| subject.pairs.len() > 1);
-    if !others {
-        return Vec::new();
-    }
-    let words = format!("{} {}", stored.predicate.replace('_', " "), stored.value);
-    let find = Find::new(view, None);
-    let found = find.rank(&words, stored.observed, MAX_RELATED, &|pair, _| {
-        pair.subject == subject && Some(pair.predicate) != own && !view.is_note(pair)
-    });
-    found
+    let subject = view
+        .subject_no(&stored.subject)
+        .and_then(|no| view.subject(no));
+    let pairs = subject.map_or(&[][..], |subject| &subject.pairs);
+    let words = words(&stored.predicate, &stored.value);
+    let mut found: Vec<_> = pairs
         .iter()
-        .filter_map(|place| find.belief(place.pair, place.slot))
-        .filter_map(|(pair, belief)| view.card(pair, &belief))
+        .rev()
+        .filter_map(|no| view.pair(*no))
+        .filter(|pair| !view.is_note(pair) && view.predicate_name(pair) != stored.predicate)
+        .flat_map(|pair| pair.believed.iter().rev().map(move |belief| (pair, belief)))
+        .take(MAX_COMPARED)
+        .filter_map(|(pair, belief)| {
+            let event = pair.events.get(belief.slot as usize)?;
+            let other = self::words(&view.predicate_name(pair), event.value.as_ref()?);
+            let shared = other.intersection(&words).count();
+            Some(((shared, event.observed), (pair, belief)))
+        })
+        .collect();
+    found.sort_by(|(one, _), (two, _)| two.cmp(one));
+    found
+        .into_iter()
+        .take(MAX_RELATED)
+        .filter_map(|(_, (pair, belief))| view.card(pair, belief))
+        .collect()
+}
+
+fn words(predicate: &str, value: &Value) -> HashSet<String> {
+    let value = lower(&value.to_string());
+    let words = value
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    words
+        .chain(predicate.split('_'))
+        .map(str::to_owned)
         .collect()
 }
 

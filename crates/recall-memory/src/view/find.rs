@@ -63,6 +63,9 @@ impl Deref for Found<'_> {
     }
 }
 
+/// Whether an item's pair and event, where it has them, may be found.
+type Kept<'k> = dyn Fn(Option<&(u32, u32)>) -> bool + 'k;
+
 /// A belief that was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -115,7 +118,7 @@ impl<'v> Find<'v> {
     pub(crate) fn belief(&self, no: u32, slot: u32) -> Option<(&'v Pair, Belief)> {
         let pair = self.view.pair(no)?;
         let believed = self.believed(no, pair);
-        let belief = believed.find(pair.value(slot)?, |slot| pair.value(slot))?;
+        let belief = believed.find(pair.value(slot)?, |slot| pair.event(slot))?;
         (belief.slot == slot).then(|| (pair, belief.clone()))
     }
 
@@ -182,11 +185,7 @@ impl<'v> Find<'v> {
         places
     }
 
-    fn rank_past(
-        &self,
-        query: &Query<'_>,
-        kept: &dyn Fn(Option<&(u32, u32)>) -> bool,
-    ) -> Vec<(f32, (u32, u32))> {
+    fn rank_past(&self, query: &Query<'_>, kept: &Kept<'_>) -> Vec<(f32, (u32, u32))> {
         let mut past = self.view.past.lock();
         past.follow(self.view);
         let place = |item: u32| past.items.get(item as usize);

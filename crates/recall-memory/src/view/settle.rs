@@ -89,24 +89,17 @@ impl View {
         }
     }
 
-    /// Lets an event take its effect.
-    pub(super) fn settle(&mut self, no: u32, slot: u32) {
-        let Some(pair) = self.pair(no) else { return };
-        let pairs = self.cluster_pairs(pair);
-        if !self.is_last(&pairs, no, slot) {
-            self.fold_again(no);
-            self.note_superseded(no, slot);
-            return;
-        }
-        let mut state = self.take_state(&pairs);
-        let cluster = self.cluster(&pairs);
-        let member = (0..).zip(&pairs).find(|(_, pair)| **pair == no);
+    /// Lets the last event of a cluster take its effect.
+    pub(super) fn settle(&mut self, pairs: &[u32], no: u32, slot: u32) {
+        let mut state = self.take_state(pairs);
+        let cluster = self.cluster(pairs);
+        let member = (0..).zip(pairs).find(|(_, pair)| **pair == no);
         let step = Step {
             member: member.map_or(0, |(member, _)| member),
             slot,
         };
         let effect = cluster.step(&mut state, step);
-        self.put_state(&pairs, state);
+        self.put_state(pairs, state);
         for (member, belief) in effect.ended {
             if let Some(pair) = pairs.get(member as usize) {
                 self.forget(*pair, &belief);
@@ -149,8 +142,77 @@ impl View {
         }
     }
 
+    /// Works out anew what one value's belief is, in a cluster where values do not replace each
+    /// other.
+    fn fold_value_again(&mut self, pairs: &[u32], value: &Value) {
+        let state = self.cluster(pairs).fold_value(None, value);
+        let (mut gone, mut new) = (Vec::new(), Vec::new());
+        for (no, state) in pairs.iter().zip(state) {
+            let Some(Pair {
+                events, believed, ..
+            }) = self.pairs.get_mut(*no as usize)
+            else {
+                continue;
+            };
+            let of = |slot: u32| events.get(slot as usize);
+            let now = state.iter().next();
+            if let (Some(old), Some(now)) = (believed.find_mut(value, of), now)
+                && old.slot == now.slot
+            {
+                old.replaced.clone_from(&now.replaced);
+                continue;
+            }
+            gone.extend(believed.remove(value, of).map(|old| (*no, old)));
+            if let Some(now) = now {
+                believed.insert(now.clone(), of);
+                new.push((*no, now.slot));
+            }
+        }
+        for (no, belief) in gone {
+            self.forget(no, &belief);
+        }
+        for (no, slot) in new {
+            self.learn(no, slot);
+        }
+    }
+
+    /// Lets events take effect that go into the past of their clusters.
+    pub(super) fn settle_late(&mut self, late: &[(u32, u32)]) {
+        let mut rest = late;
+        while let Some((first, _)) = rest.first() {
+            let Some(pair) = self.pair(*first) else {
+                return;
+            };
+            let pairs = self.cluster_pairs(pair);
+            let own = rest.iter().take_while(|(no, _)| pairs.contains(no)).count();
+            let (events, others) = rest.split_at(own);
+            match self.values_of(&pairs, events) {
+                Some(values) => values
+                    .iter()
+                    .for_each(|value| self.fold_value_again(&pairs, value)),
+                None => self.fold_again(*first),
+            }
+            rest = others;
+        }
+        for (no, slot) in late {
+            self.note_superseded(*no, *slot);
+        }
+    }
+
+    /// The values that events speak of, if each can be looked at alone and they are few.
+    fn values_of(&self, pairs: &[u32], events: &[(u32, u32)]) -> Option<Vec<Value>> {
+        /// Beyond this, folding the whole cluster costs less.
+        const FEW: usize = 16;
+        let cluster = self.cluster(pairs);
+        if events.len() > FEW || cluster.members.iter().any(|member| member.single) {
+            return None;
+        }
+        let value = |(no, slot): &(u32, u32)| self.pair(*no)?.value(*slot).cloned();
+        events.iter().map(value).collect()
+    }
+
     /// Whether an event comes after all others of its cluster.
-    fn is_last(&self, pairs: &[u32], no: u32, slot: u32) -> bool {
+    pub(super) fn is_last(&self, pairs: &[u32], no: u32, slot: u32) -> bool {
         let Some(event) = self
             .pair(no)
             .and_then(|pair| pair.events.get(slot as usize))
@@ -208,7 +270,7 @@ impl View {
             .and_then(|event| event.value.as_ref());
         let belief = value.and_then(|value| {
             pair.believed
-                .find_mut(value, |slot| events.get(slot as usize)?.value.as_ref())
+                .find_mut(value, |slot| events.get(slot as usize))
         });
         if let Some(belief) = belief {
             belief.item = item;
@@ -327,12 +389,16 @@ impl Pair {
 
     /// The event by which a value is believed now.
     pub(crate) fn holds(&self, value: &Value) -> Option<u32> {
-        let belief = self.believed.find(value, |slot| self.value(slot))?;
+        let belief = self.believed.find(value, |slot| self.event(slot))?;
         Some(belief.slot)
     }
 
+    pub(crate) fn event(&self, slot: u32) -> Option<&Event> {
+        self.events.get(slot as usize)
+    }
+
     pub(crate) fn value(&self, slot: u32) -> Option<&Value> {
-        self.events.get(slot as usize)?.value.as_ref()
+        self.event(slot)?.value.as_ref()
     }
 }
 

@@ -155,3 +155,5 @@ impl World {
         self.store.revision(&self.ns).await.unwrap().0
     }
 }
+
+pub(crate) mod shared;
