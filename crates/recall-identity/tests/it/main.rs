@@ -12,3 +12,4 @@ mod support;
 mod tls;
 mod token;
 mod upstream;
+mod watch;
