@@ -8,11 +8,14 @@ mod answer;
 mod api;
 mod client;
 mod connect;
+mod lines;
 mod own_token;
 mod permissions;
+mod watch;
 mod wire;
 
 pub use api::ApiServer;
 pub use client::Client;
 pub use connect::{ConnectError, Connection, connect};
 pub use permissions::MissingRule;
+pub use watch::{PodEvent, Watched, watch_pods};

@@ -16,7 +16,7 @@ use crate::authenticate::{Authenticate, Authenticating};
 use crate::caller::Caller;
 use crate::decide::{self, Behind, Kind, Lead, Proof};
 use crate::error::Error;
-use crate::facts::{Meta, Pod};
+use crate::facts::{Meta, Owner, Pod};
 use crate::flights::Flights;
 use crate::gate::Gate;
 use crate::limits::Limits;
@@ -209,33 +209,34 @@ impl<A: TokenReviewer + Pods> Inner<A> {
             match decide::kind_of(&owner) {
                 Kind::Other => return Ok(Behind::Neither),
                 Kind::Pool => return Ok(Behind::Pool),
-                Kind::Claim => {
-                    let ask = || self.api.sandbox_claim(namespace, &owner);
-                    let claim = self.ask(Call::GetSandboxClaim, ask).await?;
-                    let Some(claim) = claim else {
-                        return Ok(Behind::Broken);
-                    };
-                    let verified = decide::verified(&claim.meta, namespace, &owner)?;
-                    return Ok(if verified {
-                        Behind::Claim(claim)
-                    } else {
-                        Behind::Broken
-                    });
-                }
-                Kind::Sandbox => {
-                    let ask = || self.api.sandbox(namespace, &owner);
-                    let sandbox = self.ask(Call::GetSandbox, ask).await?;
-                    let Some(sandbox) = sandbox else {
-                        return Ok(Behind::Broken);
-                    };
-                    if !decide::verified(&sandbox, namespace, &owner)? {
-                        return Ok(Behind::Broken);
-                    }
-                    next = sandbox.controller;
-                }
+                Kind::Claim => return self.claim(namespace, &owner).await,
+                Kind::Sandbox => match self.sandbox(namespace, &owner).await? {
+                    Some(sandbox) => next = sandbox.controller,
+                    None => return Ok(Behind::Broken),
+                },
             }
         }
         Ok(Behind::Broken)
+    }
+
+    /// The sandbox that `owner` refers to, unless it is gone or replaced.
+    async fn sandbox(&self, namespace: &str, owner: &Owner) -> Result<Option<Meta>, Error> {
+        let ask = || self.api.sandbox(namespace, owner);
+        match self.ask(Call::GetSandbox, ask).await? {
+            Some(sandbox) if decide::verified(&sandbox, namespace, owner)? => Ok(Some(sandbox)),
+            _ => Ok(None),
+        }
+    }
+
+    async fn claim(&self, namespace: &str, owner: &Owner) -> Result<Behind, Error> {
+        let ask = || self.api.sandbox_claim(namespace, owner);
+        match self.ask(Call::GetSandboxClaim, ask).await? {
+            Some(claim) if decide::verified(&claim.meta, namespace, owner)? => {
+                let (name, pod_labels) = (claim.meta.name, claim.pod_labels);
+                Ok(Behind::Claim { name, pod_labels })
+            }
+            _ => Ok(Behind::Broken),
+        }
     }
 
     /// Asks once, and once more if that may help and fits into the time of one call.
@@ -323,3 +324,6 @@ impl<A> fmt::Debug for Resolver<A> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,10 @@
 //! Which agent a pod is.
 
+use std::collections::BTreeMap;
+
 use super::NONSENSE;
 use crate::error::Error;
-use crate::facts::{Meta, Owner, Pod, SandboxClaim};
+use crate::facts::{Meta, Owner, Pod};
 use crate::names;
 use crate::rules::AgentRule;
 
@@ -28,7 +30,12 @@ pub(crate) enum Behind {
     /// A warm pool: nobody has claimed the pod yet.
     Pool,
     /// A claim.
-    Claim(SandboxClaim),
+    Claim {
+        /// Its name.
+        name: String,
+        /// The labels that it wants on the pod.
+        pod_labels: BTreeMap<String, String>,
+    },
     /// An owner that does not exist, or is not the one referred to.
     Broken,
 }
@@ -81,7 +88,10 @@ pub(crate) fn agent_of(pod: &Pod, rule: &AgentRule) -> Result<Lead, Error> {
 pub(crate) fn agent_behind(pod: &Pod, rule: &AgentRule, behind: &Behind) -> Result<String, Error> {
     match (rule, behind) {
         (_, Behind::Pool) => Err(Error::SandboxUnclaimed),
-        (AgentRule::Label { key, .. }, Behind::Claim(claim)) if names_agent(claim, key) => {
+        // The controller patches pods a moment after it gives them to a claim.
+        (AgentRule::Label { key, .. }, Behind::Claim { pod_labels, .. })
+            if pod_labels.get(key).is_some_and(|value| !value.is_empty()) =>
+        {
             Err(Error::SandboxUnclaimed)
         }
         (
@@ -91,16 +101,8 @@ pub(crate) fn agent_behind(pod: &Pod, rule: &AgentRule, behind: &Behind) -> Resu
             _,
         )
         | (AgentRule::Label { .. }, Behind::Broken) => Err(Error::AgentLabelMissing),
-        (AgentRule::SandboxClaim, Behind::Claim(claim)) => Ok(claim.meta.name.clone()),
+        (AgentRule::SandboxClaim, Behind::Claim { name, .. }) => Ok(name.clone()),
         (AgentRule::SandboxClaim, Behind::Broken) => Err(Error::PodGone),
         (_, _) => Ok(pod.meta.name.clone()),
     }
-}
-
-/// Whether the claim will put a name on the pod: the controller patches pods a moment later.
-fn names_agent(claim: &SandboxClaim, key: &str) -> bool {
-    claim
-        .pod_labels
-        .get(key)
-        .is_some_and(|value| !value.is_empty())
 }

@@ -21,14 +21,15 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// The object in an answer, or `None` if the API server says that there is none.
 pub(super) async fn object<T: DeserializeOwned>(
     answer: Response<Body>,
+    limit: usize,
 ) -> Result<Option<T>, Trouble> {
     let status = answer.status();
     match status {
-        StatusCode::OK | StatusCode::CREATED => Ok(Some(parse(&json(answer).await?)?)),
+        StatusCode::OK | StatusCode::CREATED => Ok(Some(parse(&json(answer, limit).await?)?)),
         StatusCode::NOT_FOUND => {
             // Only the API server itself may say so: whatever stands between us and it, and a
             // server without this kind of object, answers 404 too.
-            let said: Status = parse(&json(answer).await?)?;
+            let said: Status = parse(&json(answer, limit).await?)?;
             if said.kind == "Status" && said.reason == "NotFound" {
                 return Ok(None);
             }
@@ -71,7 +72,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
-async fn json(answer: Response<Body>) -> Result<Bytes, Trouble> {
+async fn json(answer: Response<Body>, limit: usize) -> Result<Bytes, Trouble> {
     let kind = answer
         .headers()
         .get(CONTENT_TYPE)
@@ -85,15 +86,13 @@ async fn json(answer: Response<Body>) -> Result<Bytes, Trouble> {
             "the answer is not JSON",
         ));
     }
-    let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES)
-        .collect()
-        .await;
-    Ok(body.map_err(|error| unread(&*error))?.to_bytes())
+    let body = Limited::new(answer.into_body(), limit).collect().await;
+    Ok(body.map_err(|error| unread(&*error, limit))?.to_bytes())
 }
 
-fn unread(error: &(dyn std::error::Error + 'static)) -> Trouble {
+fn unread(error: &(dyn std::error::Error + 'static), limit: usize) -> Trouble {
     if error.is::<LengthLimitError>() {
-        let detail = format!("the answer is over {MAX_ANSWER_BYTES} bytes");
+        let detail = format!("the answer is over {limit} bytes");
         return Trouble::new(TroubleKind::TooLarge, detail);
     }
     Trouble::new(TroubleKind::Nonsense, "the answer is cut off")

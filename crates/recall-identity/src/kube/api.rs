@@ -7,9 +7,10 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::answer;
+use super::answer::{self, MAX_ANSWER_BYTES};
 use super::client::{Client, JSON, METADATA, Question};
 use super::wire;
+use crate::caller::PodRef;
 use crate::facts::{Meta, Owner, Pod, Review, SandboxClaim};
 use crate::names;
 use crate::ports::{Pods, TokenReviewer};
@@ -46,11 +47,35 @@ impl ApiServer {
             .ok_or_else(|| Trouble::new(TroubleKind::Nonsense, "has no version"))
     }
 
+    /// Whether this very pod is still there.
+    ///
+    /// # Errors
+    ///
+    /// [`Trouble`] if it cannot be said.
+    pub async fn exists(&self, pod: &PodRef) -> Result<bool, Trouble> {
+        let path = in_namespace("/api/v1", &pod.namespace, "pods", &pod.name)?;
+        let found = self.metadata(path).await?;
+        Ok(found.is_some_and(|found| found.uid == pod.uid))
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         question: &Question,
     ) -> Result<Option<T>, Trouble> {
-        let answer = async { answer::object(self.client.send(question).await?).await };
+        self.ask_for(question, MAX_ANSWER_BYTES).await
+    }
+
+    /// Asks for an answer of at most `limit` bytes.
+    pub(super) async fn ask_for<T: DeserializeOwned>(
+        &self,
+        question: &Question,
+        limit: usize,
+    ) -> Result<Option<T>, Trouble> {
+        let answer = async { answer::object(self.client.send(question).await?, limit).await };
         let late = || Trouble::new(TroubleKind::TimedOut, "no answer in time");
         timeout(PATIENCE, answer)
             .await
@@ -136,7 +161,7 @@ fn api_of(owner: &Owner) -> Result<String, Trouble> {
 }
 
 /// A name that is safe in a path: no other one can be the name of an object.
-fn part(name: &str) -> Result<&str, Trouble> {
+pub(super) fn part(name: &str) -> Result<&str, Trouble> {
     if names::is_subdomain(name) {
         return Ok(name);
     }

@@ -1,6 +1,6 @@
 //! The token that this server shows to the API server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use http::HeaderValue;
@@ -11,7 +11,7 @@ use crate::trouble::{Trouble, TroubleKind};
 /// Where our own token is found. It is read for each request, by path, because the kubelet swaps
 /// the file through a link; the file lies in memory and is small, so reading it blocks nobody.
 #[derive(Debug, Clone)]
-pub(super) struct OwnToken(Option<Arc<PathBuf>>);
+pub(super) struct OwnToken(Option<Arc<Path>>);
 
 impl OwnToken {
     /// The connection proves who we are, or nobody asks.
@@ -20,7 +20,7 @@ impl OwnToken {
     }
 
     pub(super) fn in_file(file: PathBuf) -> Self {
-        Self(Some(Arc::new(file)))
+        Self(Some(Arc::from(file)))
     }
 
     /// Whether reading again may give another token.
@@ -35,7 +35,7 @@ impl OwnToken {
             let detail = format!("our own token in {}: {what}", file.display());
             Trouble::new(TroubleKind::OwnToken, detail)
         };
-        let token = std::fs::read_to_string(file.as_path());
+        let token = std::fs::read_to_string(file);
         let token = SecretString::from(token.map_err(|error| trouble(&error.to_string()))?);
         let bearer = SecretString::from(format!("Bearer {}", token.expose_secret().trim()));
         let mut header =

@@ -13,7 +13,6 @@ use crate::facts::{self, Phase};
 pub(super) struct Status {
     pub(super) kind: String,
     pub(super) reason: String,
-    pub(super) code: u16,
 }
 
 /// A `TokenReview`, without the token that it repeats.
@@ -94,6 +93,43 @@ struct ClaimSpec {
 struct AdditionalMetadata {
     #[serde(deserialize_with = "nullable")]
     labels: BTreeMap<String, String>,
+}
+
+/// One page of objects.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Page {
+    pub(super) metadata: PageMetadata,
+    #[serde(deserialize_with = "nullable")]
+    pub(super) items: Vec<Object>,
+}
+
+/// Where a page stands.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PageMetadata {
+    pub(super) resource_version: String,
+    /// Where the next page begins; empty after the last.
+    #[serde(rename = "continue")]
+    pub(super) next: String,
+}
+
+/// One line of a watch.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WatchLine {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) object: WatchObject,
+}
+
+/// What a line of a watch is about: an object, or a refusal.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WatchObject {
+    #[serde(deserialize_with = "nullable")]
+    pub(super) metadata: Metadata,
+    pub(super) code: u16,
 }
 
 /// The metadata of any object.
