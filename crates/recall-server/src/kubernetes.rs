@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use recall_api::{Check, Exchange};
-use recall_identity::kube::{ApiServer, ConnectError, Connection, connect};
-use recall_identity::{AgentRule, InvalidRule, Limits, Resolver, Rules, TenantRule};
+use recall_identity::kube::{ApiServer, ConnectError, Connection, MissingRule, connect};
+use recall_identity::{AgentRule, Call, InvalidRule, Limits, Resolver, Rules, TenantRule};
 
 use crate::config::{ConfigError, Kubernetes, TenantLabel};
 use crate::exit::Failure;
@@ -31,11 +31,7 @@ pub(crate) async fn exchange(
         .map_err(|error| cannot_connect(&error))?;
     let api = ApiServer::new(client);
     if let Err(missing) = api.check_permissions(&rules).await {
-        let rules: Vec<_> = missing.iter().map(ToString::to_string).collect();
-        return Err(Failure::Unavailable(format!(
-            "the server's service account lacks permissions: {}; grant them by RBAC",
-            rules.join("; ")
-        )));
+        judge(&missing, &rules)?;
     }
     checks.push(reachable(api.clone()));
     let authenticator = Arc::new(Resolver::new(api, rules, Limits::default()));
@@ -43,6 +39,30 @@ pub(crate) async fn exchange(
         authenticator,
         key_ttl: settings.key_ttl,
     })
+}
+
+/// A missing permission stops the start if every exchange needs it. Sandboxes and claims are read
+/// only for a pod without its label: a cluster may do without them, and is told what that means.
+fn judge(missing: &[MissingRule], rules: &Rules) -> Result<(), Failure> {
+    let spared = |rule: &&MissingRule| {
+        let owners = [Call::GetSandbox, Call::GetSandboxClaim].contains(&rule.call);
+        owners && !matches!(rules.agent, AgentRule::SandboxClaim)
+    };
+    let (optional, needed): (Vec<_>, Vec<_>) = missing.iter().partition(spared);
+    for rule in optional {
+        tracing::warn!(
+            missing = %rule,
+            "a pod without its agent label is answered 503 where its sandbox cannot be read"
+        );
+    }
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let needed: Vec<_> = needed.iter().map(ToString::to_string).collect();
+    Err(Failure::Unavailable(format!(
+        "the server's service account lacks permissions: {}; grant them by RBAC",
+        needed.join("; ")
+    )))
 }
 
 fn rules(settings: &Kubernetes) -> Rules {
