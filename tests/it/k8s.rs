@@ -1,1 +1,249 @@
-//! x
+//! The exchange against a real API server.
+
+use std::path::Path;
+use std::process::Command;
+
+use recall_e2e::world::{PodSpec, World};
+
+use super::*;
+
+const LABEL: &str = "sandbox.users.io/agent";
+
+struct Cluster {
+    world: World,
+    server: Server,
+    http: Client,
+    dir: TempDir,
+    namespace: String,
+}
+
+impl Cluster {
+    /// Each test has a namespace of its own in the one real cluster.
+    async fn start(name: &str, flags: &[&str]) -> Self {
+        let world = World::real().await.expect("a real API server");
+        let namespace = format!("t-{name}");
+        world.tenant(&namespace).await.expect("a tenant");
+        let dir = tempfile::tempdir().expect("a folder");
+        let access = world
+            .server_account(dir.path())
+            .await
+            .expect("an account")
+            .flags();
+        let mut all: Vec<&str> = access.iter().map(String::as_str).collect();
+        all.extend(flags);
+        let server = programs::server(dir.path(), "recall", &all).expect("it starts");
+        Self {
+            world,
+            server,
+            http: Client::default(),
+            dir,
+            namespace,
+        }
+    }
+
+    async fn pod(&self, name: &str, labels: &[(&str, &str)]) -> String {
+        let pod = PodSpec {
+            namespace: &self.namespace,
+            name,
+            labels,
+        };
+        self.world.add_pod(pod).await.expect("a pod");
+        self.token(name, "recall").await
+    }
+
+    async fn token(&self, pod: &str, audience: &str) -> String {
+        self.world
+            .token(&self.namespace, pod, audience)
+            .await
+            .expect("a token")
+    }
+
+    async fn exchange(&self, token: &str) -> Answer {
+        self.http
+            .exchange(&self.server.url, token)
+            .await
+            .expect("an answer")
+    }
+
+    #[track_caller]
+    fn refused(answer: &Answer, status: u16, code: &str) {
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (status, code),
+            "{}",
+            answer.json()
+        );
+        let text = answer.json()["error"]["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(!text.contains("uid") && !text.contains("UID"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn k8s_a_bound_token_becomes_a_key_for_its_agent_alone() {
+    let flag = format!("--kubernetes-agent-label={LABEL}");
+    let cluster = Cluster::start("label", &[&flag]).await;
+    let token = cluster.pod("pool-abcde", &[(LABEL, "run-1")]).await;
+    let answer = cluster.exchange(&token).await;
+    assert_eq!(answer.status, 201, "{}", answer.json());
+    assert_eq!(
+        answer.json()["namespace"],
+        format!("{}:run-1", cluster.namespace)
+    );
+    let token = cluster.pod("unlabelled", &[]).await;
+    Cluster::refused(&cluster.exchange(&token).await, 403, "agent_label_missing");
+}
+
+#[tokio::test]
+async fn k8s_tokens_for_another_audience_are_refused() {
+    let cluster = Cluster::start("audience", &[]).await;
+    cluster.pod("p", &[]).await;
+    for audience in ["vault", "", "Recall", "recall/"] {
+        let token = cluster.token("p", audience).await;
+        Cluster::refused(&cluster.exchange(&token).await, 401, "token_rejected");
+    }
+}
+
+#[tokio::test]
+async fn k8s_tampered_and_forged_tokens_are_refused() {
+    let cluster = Cluster::start("tamper", &[]).await;
+    let token = cluster.pod("p", &[]).await;
+    let parts: Vec<&str> = token.split('.').collect();
+    let [head, payload, signature] = parts[..] else {
+        panic!("a token has three parts")
+    };
+    // {"alg":"none"}
+    let none = "eyJhbGciOiJub25lIn0";
+    for forged in [
+        format!("{none}.{payload}."),
+        format!("{none}.{payload}.{signature}"),
+        format!(
+            "{head}.{payload}.{}",
+            signature.chars().rev().collect::<String>()
+        ),
+        format!("{head}.{payload}"),
+        "a.b.c".to_owned(),
+    ] {
+        Cluster::refused(&cluster.exchange(&forged).await, 401, "token_rejected");
+    }
+}
+
+#[tokio::test]
+async fn k8s_a_token_that_is_bound_to_no_pod_is_refused() {
+    let cluster = Cluster::start("unbound", &[]).await;
+    let World::Real(real) = &cluster.world else {
+        panic!("it is real")
+    };
+    let token = real
+        .unbound_token(&cluster.namespace, "recall")
+        .await
+        .expect("a token");
+    Cluster::refused(&cluster.exchange(&token).await, 403, "not_pod_bound");
+}
+
+#[tokio::test]
+async fn k8s_a_pod_made_again_carries_on_and_the_old_token_does_not() {
+    let cluster = Cluster::start("recreate", &["--surface=typed"]).await;
+    let old = cluster.pod("demo-1", &[]).await;
+    let key = cluster.exchange(&old).await.json()["key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
+    let fact = json!({ "subject": "user", "predicate": "prefers_editor", "value": "helix" });
+    let url = |path: &str| format!("{}{path}", cluster.server.url);
+    assert_eq!(
+        cluster
+            .http
+            .post(&url("/v1/remember"), &key, &fact)
+            .await
+            .expect("an answer")
+            .status,
+        200
+    );
+    cluster
+        .world
+        .delete_pod(&cluster.namespace, "demo-1")
+        .await
+        .expect("it is there");
+    Cluster::refused(&cluster.exchange(&old).await, 401, "pod_gone");
+    let new = cluster.pod("demo-1", &[]).await;
+    Cluster::refused(&cluster.exchange(&old).await, 401, "pod_gone");
+    let answer = cluster.exchange(&new).await;
+    assert_eq!(answer.status, 201, "{}", answer.json());
+    let renewed = cluster
+        .http
+        .post(&url("/v1/keys/renew"), &key, &json!({ "token": new }))
+        .await;
+    assert_eq!(
+        renewed.expect("an answer").status,
+        401,
+        "the old key is not extended for the new pod"
+    );
+    let key = answer.json()["key"].as_str().expect("a key").to_owned();
+    let found = cluster
+        .http
+        .post(&url("/v1/recall"), &key, &json!({ "subject": "user" }))
+        .await;
+    assert_eq!(found.expect("an answer").json()[0]["value"], "helix");
+}
+
+#[tokio::test]
+async fn k8s_without_its_rules_the_server_names_them_and_does_not_start() {
+    let world = World::real().await.expect("a real API server");
+    world.tenant("t-norules").await.expect("a tenant");
+    let World::Real(real) = &world else {
+        panic!("it is real")
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let access = real
+        .powerless_account(dir.path(), "t-norules")
+        .await
+        .expect("an account")
+        .flags();
+    let flags: Vec<&str> = access.iter().map(String::as_str).collect();
+    let error = format!(
+        "{:#}",
+        programs::server(dir.path(), "recall", &flags).expect_err("it must not start")
+    );
+    for named in [
+        "exit code Some(69)",
+        "`create`",
+        "`tokenreviews`",
+        "`get`",
+        "`pods`",
+        "RBAC",
+    ] {
+        assert!(error.contains(named), "{named} in {error}");
+    }
+}
+
+#[tokio::test]
+async fn k8s_the_published_client_works_with_a_real_token() {
+    let Some(python) = std::env::var_os("RECALL_PYTHON") else {
+        assert!(
+            std::env::var("RECALL_REQUIRE").is_err(),
+            "RECALL_PYTHON is required and not set"
+        );
+        return;
+    };
+    let cluster = Cluster::start("client", &["--surface=typed"]).await;
+    let token = cluster.pod("demo-1", &[]).await;
+    let token_file = cluster.dir.path().join("token");
+    std::fs::write(&token_file, token).expect("a file");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/token_file_session.py");
+    let output = Command::new(python)
+        .arg(script)
+        .env("RECALL_URL", &cluster.server.url)
+        .env("RECALL_TOKEN_FILE", &token_file)
+        .env_remove("RECALL_API_KEY")
+        .output()
+        .expect("it starts");
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{out}{err}");
+    assert_eq!(out.trim(), "['helix']");
+}

@@ -1,1 +1,186 @@
-//! x
+//! Bad input over HTTP: a clear 4xx in bounded memory, nothing stored, never a 5xx.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use super::*;
+
+const MAX_BODY: usize = 4 * 1024 * 1024;
+
+/// Sends raw bytes and returns the status line's code and the whole answer.
+fn raw(url: &str, request: &[u8]) -> (u16, String) {
+    let host = url.strip_prefix("http://").expect("plain HTTP");
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    // The server may answer and hang up before it has taken everything.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .unwrap_or(0);
+    (status, answer)
+}
+
+fn head(path: &str, key: &str, more: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n{more}\r\n"
+    )
+}
+
+async fn nothing_is_stored(running: &Running, key: &str) {
+    let all = running
+        .post("/v1/diff", key, &json!({ "from": "2000-01-01T00:00:00Z" }))
+        .await;
+    assert_eq!(all.json(), json!({ "changes": [] }));
+}
+
+#[tokio::test]
+async fn a_body_over_4_mib_is_refused_announced_or_not() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    let announced = head(
+        "/v1/remember",
+        &key,
+        &format!("Content-Length: {}\r\n", MAX_BODY + 1),
+    );
+    let (status, answer) = raw(&running.server.url, announced.as_bytes());
+    assert_eq!(status, 413, "{answer}");
+    assert!(
+        answer.contains("invalid_argument") && answer.contains("4194304"),
+        "{answer}"
+    );
+
+    let mut chunked = head("/v1/remember", &key, "Transfer-Encoding: chunked\r\n").into_bytes();
+    let chunk = vec![b' '; 64 * 1024];
+    for _ in 0..=MAX_BODY / chunk.len() {
+        chunked.extend(format!("{:x}\r\n", chunk.len()).bytes());
+        chunked.extend(&chunk);
+        chunked.extend(b"\r\n");
+    }
+    chunked.extend(b"0\r\n\r\n");
+    let (status, answer) = raw(&running.server.url, &chunked);
+    assert_eq!(status, 413, "{answer}");
+    nothing_is_stored(&running, &key).await;
+}
+
+#[tokio::test]
+async fn a_million_open_brackets_cost_nothing() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    for deep in ["[".repeat(1_000_000), "{\"a\":".repeat(500_000)] {
+        for path in ["/v1/remember", "/mcp"] {
+            let url = format!("{}{path}", running.server.url);
+            let bearer = format!("Bearer {key}");
+            let answer = running
+                .http
+                .send("POST", &url, &[("authorization", &bearer)], deep.clone())
+                .await;
+            assert_eq!(answer.expect("an answer").status, 400, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn malformed_bodies_are_named_without_words_of_our_language() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    let url = format!("{}/v1/remember", running.server.url);
+    let bearer = format!("Bearer {key}");
+    let good = r#""subject":"u","predicate":"prefers_editor""#;
+    for body in [
+        "{".to_owned(),
+        "[]".to_owned(),
+        "5".to_owned(),
+        "\"x\"".to_owned(),
+        "{} {}".to_owned(),
+        "{}x".to_owned(),
+        format!("{{{good},\"value\":1e999}}"),
+        format!("{{{good},\"value\":NaN}}"),
+        format!("{{{good},\"value\":\"\\ud800\"}}"),
+        format!("{{{good},\"value\":\"a\\u0000b\"}}"),
+        format!("{{{good},\"value\":null}}"),
+        format!("{{{good},\"value\":[]}}"),
+        format!("{{{good},\"value\":\"x\",\"bogus\":1}}"),
+        format!("{{{good},\"value\":\"x\",\"confidence\":\"high\"}}"),
+        format!("{{{good},\"value\":\"x\",\"confidence\":1.5}}"),
+        format!("{{{good},\"value\":\"x\",\"observed_at\":\"2026-01-01T00:00:00\"}}"),
+        format!("{{{good},\"value\":\"x\",\"observed_at\":\"0000-01-01T00:00:00Z\"}}"),
+        format!("{{{good},\"value\":\"x\",\"observed_at\":\"tomorrow\"}}"),
+        format!("{{{good},\"value\":\"{}\"}}", "x".repeat(64 * 1024 + 1)),
+    ] {
+        let answer = running
+            .http
+            .send("POST", &url, &[("authorization", &bearer)], body.clone())
+            .await;
+        let answer = answer.expect("an answer");
+        let shown: String = body.chars().take(120).collect();
+        assert_eq!(answer.status, 400, "{shown}: {}", answer.json());
+        let message = answer.json()["error"]["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(!message.is_empty(), "{shown}");
+        for word in [
+            "struct", "enum", "serde", "::", "i64", "f64", "Option", "Map<",
+        ] {
+            assert!(!message.contains(word), "{shown}: {message}");
+        }
+        assert_eq!(
+            answer.json()["error"]["request_id"],
+            answer.headers["x-request-id"].to_str().expect("text")
+        );
+    }
+    nothing_is_stored(&running, &key).await;
+}
+
+#[tokio::test]
+async fn odd_text_is_kept_byte_for_byte() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    for (n, text) in [
+        "\u{1F980} crab",
+        "left \u{202E}right",
+        "non-character \u{FFFE}",
+        "<|endoftext|>",
+        "zero\u{200B}width",
+        "e\u{0301} and é",
+        "line\nbreak\ttab",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let subject = format!("s{n}");
+        let fact = json!({ "subject": subject, "predicate": "note", "value": text });
+        let kept = running.post("/v1/remember", &key, &fact).await;
+        assert_eq!(kept.status, 200, "{text:?}: {}", kept.json());
+        let found = running
+            .post("/v1/recall", &key, &json!({ "subject": subject }))
+            .await
+            .json();
+        assert_eq!(found[0]["value"], text);
+    }
+}
+
+#[tokio::test]
+async fn request_ids_are_kept_if_plain_and_made_otherwise() {
+    let running = Running::start(&[]);
+    let url = format!("{}/healthz", running.server.url);
+    let id = async |sent: &str| {
+        let answer = running
+            .http
+            .send("GET", &url, &[("x-request-id", sent)], "")
+            .await
+            .expect("an answer");
+        answer.headers["x-request-id"]
+            .to_str()
+            .expect("text")
+            .to_owned()
+    };
+    assert_eq!(id("abc-123").await, "abc-123");
+    for odd in ["a b", "<script>", &"x".repeat(129)] {
+        assert_ne!(id(odd).await, odd);
+    }
+}

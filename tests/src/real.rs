@@ -81,13 +81,7 @@ impl Real {
         let token = self
             .request_token(SERVER_NAMESPACE, SERVER_ACCOUNT, None, Vec::new())
             .await?;
-        let token_file = dir.join("server.token");
-        std::fs::write(&token_file, token)?;
-        Ok(Access {
-            url: self.url.clone(),
-            ca_file: Some(self.ca_file.clone()),
-            token_file,
-        })
+        self.access(dir, &token)
     }
 
     pub(crate) async fn add_pod(&self, pod: PodSpec<'_>) -> anyhow::Result<String> {
@@ -134,6 +128,38 @@ impl Real {
             vec![audience.to_owned()]
         };
         self.request_token(namespace, RUNNER, pod, audiences).await
+    }
+
+    /// A token of the agents' account that is bound to nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the API server refuses.
+    pub async fn unbound_token(&self, namespace: &str, audience: &str) -> anyhow::Result<String> {
+        self.request_token(namespace, RUNNER, None, vec![audience.to_owned()])
+            .await
+    }
+
+    /// An account that may do nothing, for a server that must not start.
+    ///
+    /// # Errors
+    ///
+    /// If the API server refuses.
+    pub async fn powerless_account(&self, dir: &Path, namespace: &str) -> anyhow::Result<Access> {
+        let token = self
+            .request_token(namespace, RUNNER, None, Vec::new())
+            .await?;
+        self.access(dir, &token)
+    }
+
+    fn access(&self, dir: &Path, token: &str) -> anyhow::Result<Access> {
+        let token_file = dir.join("server.token");
+        std::fs::write(&token_file, token)?;
+        Ok(Access {
+            url: self.url.clone(),
+            ca_file: Some(self.ca_file.clone()),
+            token_file,
+        })
     }
 
     async fn request_token(

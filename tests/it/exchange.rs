@@ -1,0 +1,265 @@
+//! The token exchange of the whole server, against the stand-in for an API server.
+
+use recall_e2e::world::{PodSpec, World};
+
+use super::*;
+
+const LABEL: &str = "sandbox.users.io/agent";
+
+struct Cluster {
+    world: World,
+    server: Server,
+    http: Client,
+    _dir: TempDir,
+}
+
+impl Cluster {
+    async fn start(flags: &[&str]) -> Self {
+        let world = World::simulated().await.expect("a stand-in");
+        world.tenant("agents").await.expect("a tenant");
+        let dir = tempfile::tempdir().expect("a folder");
+        let access = world
+            .server_account(dir.path())
+            .await
+            .expect("an account")
+            .flags();
+        let mut all: Vec<&str> = access.iter().map(String::as_str).collect();
+        all.extend(flags);
+        let server = programs::server(dir.path(), "recall", &all).expect("it starts");
+        Self {
+            world,
+            server,
+            http: Client::default(),
+            _dir: dir,
+        }
+    }
+
+    async fn pod(&self, name: &str, labels: &[(&str, &str)]) -> String {
+        self.world
+            .add_pod(PodSpec {
+                namespace: "agents",
+                name,
+                labels,
+            })
+            .await
+            .expect("a pod");
+        self.world
+            .token("agents", name, "recall")
+            .await
+            .expect("a token")
+    }
+
+    async fn exchange(&self, token: &str) -> Answer {
+        self.http
+            .exchange(&self.server.url, token)
+            .await
+            .expect("an answer")
+    }
+
+    async fn renew(&self, key: &str, body: &Value) -> Answer {
+        self.http
+            .post(&format!("{}/v1/keys/renew", self.server.url), key, body)
+            .await
+            .expect("an answer")
+    }
+}
+
+#[tokio::test]
+async fn a_pods_key_is_what_the_contract_shows() {
+    let cluster = Cluster::start(&["--kubernetes-key-ttl=15m"]).await;
+    let token = cluster.pod("demo-1", &[]).await;
+    let answer = cluster.exchange(&token).await;
+    assert_eq!(answer.status, 201, "{}", answer.json());
+    let record = answer.json();
+    for (name, expected) in [
+        ("namespace", "agents:demo-1"),
+        ("agent", "demo-1"),
+        ("session", "demo-1"),
+        ("note", "kubernetes agents/runner pod demo-1"),
+        ("ttl", "15m0s"),
+    ] {
+        assert_eq!(record[name], expected, "{record}");
+    }
+    assert_eq!(
+        (&record["renewable"], &record["revoked"], &record["admin"]),
+        (&json!(false), &json!(false), &json!(false))
+    );
+}
+
+#[tokio::test]
+async fn the_agent_is_the_label_where_one_is_configured() {
+    let flag = format!("--kubernetes-agent-label={LABEL}");
+    let cluster = Cluster::start(&[&flag]).await;
+    let token = cluster.pod("pool-x7k2p", &[(LABEL, "run-1")]).await;
+    assert_eq!(
+        cluster.exchange(&token).await.json()["namespace"],
+        "agents:run-1"
+    );
+    let token = cluster.pod("plain", &[]).await;
+    let answer = cluster.exchange(&token).await;
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (403, "agent_label_missing")
+    );
+}
+
+#[tokio::test]
+async fn a_pods_key_renews_only_with_the_pods_token() {
+    let cluster = Cluster::start(&[]).await;
+    let token = cluster.pod("demo-1", &[]).await;
+    let other = cluster.pod("demo-2", &[]).await;
+    let key = cluster.exchange(&token).await.json()["key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
+    for (body, status, code) in [
+        (json!({}), 409, "renew_with_token"),
+        (json!({ "token": other }), 403, "forbidden"),
+        (json!({ "token": "a.b.c" }), 401, "token_rejected"),
+        (
+            json!({ "token": token, "ttl": "24h" }),
+            400,
+            "invalid_argument",
+        ),
+    ] {
+        let answer = cluster.renew(&key, &body).await;
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (status, code),
+            "{body}"
+        );
+    }
+    let renewed = cluster.renew(&key, &json!({ "token": token })).await;
+    assert_eq!(renewed.status, 200, "{}", renewed.json());
+    assert!(
+        renewed.json().get("key").is_none(),
+        "a renewal shows no secret"
+    );
+    cluster
+        .world
+        .delete_pod("agents", "demo-1")
+        .await
+        .expect("it is there");
+    let token = cluster.pod("demo-1", &[]).await;
+    let answer = cluster.renew(&key, &json!({ "token": token })).await;
+    assert_eq!(answer.status, 401, "{}", answer.json());
+}
+
+#[tokio::test]
+async fn bad_exchange_bodies_ask_nobody() {
+    let cluster = Cluster::start(&[]).await;
+    let url = format!("{}/v1/auth/kubernetes", cluster.server.url);
+    for (body, status) in [
+        (String::new(), 400),
+        ("{}".to_owned(), 400),
+        (json!({ "token": "" }).to_string(), 400),
+        (json!({ "token": "  " }).to_string(), 400),
+        (json!({ "token": 5 }).to_string(), 400),
+        (
+            json!({ "token": "a.b.c", "audience": "x" }).to_string(),
+            400,
+        ),
+        (json!({ "token": "a b" }).to_string(), 400),
+        (json!({ "token": "\u{FEFF}a.b.c" }).to_string(), 400),
+        (json!({ "token": "é" }).to_string(), 400),
+        ("{\"token\":\"a.b.c\"} x".to_owned(), 400),
+        (
+            json!({ "token": "x".repeat(16 * 1024 + 1) }).to_string(),
+            413,
+        ),
+        (json!({ "token": "x".repeat(1024 * 1024) }).to_string(), 413),
+    ] {
+        let shown: String = body.chars().take(60).collect();
+        let answer = cluster
+            .http
+            .send("POST", &url, &[], body)
+            .await
+            .expect("an answer");
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (status, "invalid_argument"),
+            "{shown}"
+        );
+    }
+    let query = format!("{url}?token=a.b.c");
+    assert_eq!(
+        cluster
+            .http
+            .send("POST", &query, &[], "")
+            .await
+            .expect("an answer")
+            .status,
+        400
+    );
+    assert_eq!(
+        cluster
+            .http
+            .send("GET", &url, &[], "")
+            .await
+            .expect("an answer")
+            .status,
+        405
+    );
+}
+
+#[tokio::test]
+async fn an_exchange_that_is_off_says_so() {
+    let running = Running::start(&[]);
+    let answer = running
+        .http
+        .exchange(&running.server.url, "a.b.c")
+        .await
+        .expect("an answer");
+    assert_eq!((answer.status, answer.code().as_str()), (404, "not_found"));
+    assert!(
+        answer.json()["error"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("--kubernetes"))
+    );
+}
+
+#[tokio::test]
+async fn every_decision_is_audited_and_no_secret_is_logged() {
+    let cluster = Cluster::start(&["--log-filter=debug"]).await;
+    let token = cluster.pod("demo-1", &[]).await;
+    let key = cluster.exchange(&token).await.json()["key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
+    let url = format!("{}/v1/remember", cluster.server.url);
+    let text = "canary-in-memory-text";
+    cluster
+        .http
+        .post(&url, &key, &json!({ "text": text }))
+        .await
+        .expect("an answer");
+    let wrong = cluster
+        .world
+        .token("agents", "demo-1", "vault")
+        .await
+        .expect("a token");
+    assert_eq!(cluster.exchange(&wrong).await.status, 401);
+    let log = cluster.server.read_log().expect("a log");
+    let secret = key.rsplit_once('_').expect("a key has a secret").1;
+    for hidden in [secret, token.as_str(), wrong.as_str(), text, "stand-in"] {
+        assert!(!log.contains(hidden), "the log shows {hidden}");
+    }
+    let granted = log
+        .lines()
+        .find(|line| line.contains("\"decision\":\"granted\""))
+        .expect("an audit line");
+    let granted: Value = serde_json::from_str(granted).expect("JSON");
+    for (name, expected) in [
+        ("tenant", "agents"),
+        ("agent", "demo-1"),
+        ("pod", "demo-1"),
+        ("service_account", "runner"),
+    ] {
+        assert_eq!(granted[name], expected, "{granted}");
+    }
+    assert!(
+        granted["pod_uid"].is_string() && granted["key_id"].is_string(),
+        "{granted}"
+    );
+    assert!(log.contains("\"decision\":\"refused\"") && log.contains("token_rejected"));
+}
