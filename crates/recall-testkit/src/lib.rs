@@ -1,4 +1,4 @@
-//! Fakes for tests and for the simulated demo.
+//! Fakes for tests and for the simulated demo, and processes that end with their test.
 //!
 //! [`FakeApiServer`] speaks HTTP on loopback and answers as a Kubernetes API server does, as far as
 //! an exchange of tokens asks it: reviews, pods, service accounts, namespaces, sandboxes, claims,
@@ -7,6 +7,7 @@
 
 mod cluster;
 mod objects;
+pub mod process;
 mod recorded;
 mod reply;
 mod respond;

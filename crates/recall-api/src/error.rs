@@ -1,0 +1,324 @@
+//! The one table from what went wrong to what the client is told.
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+/// When a client should come back after "we cannot tell" and the source of the trouble did not say.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A refusal as the client sees it. Internal chains are logged where they arise and never put here.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) allow: Option<&'static str>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            retry_after: None,
+            allow: None,
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_argument", message)
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("the request body is over the limit of {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_argument", message)
+    }
+
+    pub(crate) fn unauthenticated(message: &'static str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", message)
+    }
+
+    pub(crate) fn forbidden(message: &'static str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    pub(crate) fn namespace_mismatch(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "namespace_mismatch", message)
+    }
+
+    pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
+        let message = format!("use {allow}");
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        Self {
+            allow: Some(allow),
+            ..Self::new(status, "method_not_allowed", message)
+        }
+    }
+
+    fn retry(
+        status: StatusCode,
+        code: &'static str,
+        message: String,
+        after: Option<Duration>,
+    ) -> Self {
+        let retry_after = Some(after.unwrap_or(RETRY_AFTER));
+        Self {
+            retry_after,
+            ..Self::new(status, code, message)
+        }
+    }
+
+    /// The envelope with the id of the request it answers.
+    pub(crate) fn render(&self, request_id: &str) -> Response {
+        let envelope = Envelope {
+            error: Body {
+                code: self.code,
+                message: &self.message,
+                request_id,
+                retry_after_ms: self.retry_after.map(|after| after.as_millis() as u64),
+            },
+        };
+        let body = serde_json::to_vec(&envelope).unwrap_or_default();
+        let mut response = (self.status, Bytes::from(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        if self.status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Bearer realm=\"recall\"");
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if self.status == StatusCode::PAYLOAD_TOO_LARGE {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(allow) = self.allow {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        if let Some(after) = self.retry_after {
+            // Whole seconds on the wire; never 0, which clients take for "at once".
+            let seconds = after.as_millis().div_ceil(1000).max(1) as u64;
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Body<'a>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    code: &'static str,
+    message: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+}
+
+impl IntoResponse for ApiError {
+    /// The outermost layer knows the request's id and renders the error; here it only travels.
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<recall_store::Error> for ApiError {
+    fn from(error: recall_store::Error) -> Self {
+        use recall_store::Error as E;
+        let message = "the store cannot be asked right now; nothing is lost, try again".to_owned();
+        match error {
+            E::Unavailable {
+                reason,
+                retry_after,
+            } => {
+                tracing::warn!(%reason, "the store is unavailable");
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Self::retry(status, "store_unavailable", message, retry_after)
+            }
+            E::Damaged(what) => {
+                tracing::error!(%what, "the store is damaged");
+                let text =
+                    "what is stored cannot be read; the operator has to look at the server's log";
+                Self::retry(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "store_unavailable",
+                    text.to_owned(),
+                    None,
+                )
+            }
+            E::Conflict { .. } => {
+                let text = "the memory kept changing while this was decided; try again".to_owned();
+                Self::retry(StatusCode::SERVICE_UNAVAILABLE, "overloaded", text, None)
+            }
+            E::TooLarge { .. } => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "invalid_argument",
+                error.to_string(),
+            ),
+            E::Fenced { .. } => Self::new(StatusCode::CONFLICT, "conflict", "lease was lost"),
+            E::Unsupported(_) => {
+                Self::new(StatusCode::BAD_REQUEST, "tool_error", error.to_string())
+            }
+        }
+    }
+}
+
+impl From<recall_memory::Error> for ApiError {
+    fn from(error: recall_memory::Error) -> Self {
+        use recall_memory::Error as E;
+        match error {
+            E::Invalid(message) => Self::invalid(message),
+            E::Refused(message) => Self::new(StatusCode::BAD_REQUEST, "tool_error", message),
+            E::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<recall_keys::Error> for ApiError {
+    fn from(error: recall_keys::Error) -> Self {
+        use recall_keys::Error as E;
+        let status = match &error {
+            E::Unauthenticated | E::PodGone => StatusCode::UNAUTHORIZED,
+            E::Invalid(_) | E::NeverExpires => StatusCode::BAD_REQUEST,
+            E::NotFound => StatusCode::NOT_FOUND,
+            E::RenewWithToken => StatusCode::CONFLICT,
+            E::IdentityChanged | E::OtherPod => StatusCode::FORBIDDEN,
+            E::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        match error {
+            E::Store(error) => error.into(),
+            error => Self::new(status, error.code(), error.to_string()),
+        }
+    }
+}
+
+impl From<recall_identity::Error> for ApiError {
+    fn from(error: recall_identity::Error) -> Self {
+        let (code, message) = (error.code(), error.to_string());
+        let (status, retry_after) = match (code, &error) {
+            ("invalid_argument", recall_identity::Error::TooLarge { .. }) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, None)
+            }
+            ("invalid_argument", _) => (StatusCode::BAD_REQUEST, None),
+            ("token_rejected" | "pod_gone", _) => (StatusCode::UNAUTHORIZED, None),
+            ("sandbox_unclaimed", _) => (StatusCode::CONFLICT, Some(RETRY_AFTER)),
+            ("upstream" | "overloaded", recall_identity::Error::Upstream { retry_after }) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                Some(retry_after.unwrap_or(RETRY_AFTER)),
+            ),
+            ("upstream" | "overloaded", _) => (StatusCode::SERVICE_UNAVAILABLE, Some(RETRY_AFTER)),
+            // Everything else is a proof that is valid and not enough; a variant added later falls
+            // on the safe side.
+            _ => (StatusCode::FORBIDDEN, None),
+        };
+        Self {
+            retry_after,
+            ..Self::new(status, code, message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(error: impl Into<ApiError>, status: u16, code: &str, retry: bool) {
+        let error = error.into();
+        assert_eq!((error.status.as_u16(), error.code), (status, code));
+        assert_eq!(error.retry_after.is_some(), retry, "{code}");
+    }
+
+    #[test]
+    fn we_cannot_tell_is_503_with_a_time_to_retry_and_never_401() {
+        check(
+            recall_store::Error::unavailable("x"),
+            503,
+            "store_unavailable",
+            true,
+        );
+        check(
+            recall_store::Error::Damaged("x".to_owned()),
+            503,
+            "store_unavailable",
+            true,
+        );
+        check(
+            recall_keys::Error::Store(recall_store::Error::unavailable("x")),
+            503,
+            "store_unavailable",
+            true,
+        );
+        check(
+            recall_identity::Error::Upstream { retry_after: None },
+            503,
+            "upstream",
+            true,
+        );
+        check(recall_identity::Error::Overloaded, 503, "overloaded", true);
+    }
+
+    #[test]
+    fn refusals_of_a_token() {
+        check(
+            recall_identity::Error::Rejected,
+            401,
+            "token_rejected",
+            false,
+        );
+        check(recall_identity::Error::PodGone, 401, "pod_gone", false);
+        check(
+            recall_identity::Error::NotPodBound,
+            403,
+            "not_pod_bound",
+            false,
+        );
+        check(
+            recall_identity::Error::AgentLabelMissing,
+            403,
+            "agent_label_missing",
+            false,
+        );
+        check(
+            recall_identity::Error::SandboxUnclaimed,
+            409,
+            "sandbox_unclaimed",
+            true,
+        );
+        check(
+            recall_identity::Error::TooLarge { limit: 1 },
+            413,
+            "invalid_argument",
+            false,
+        );
+        check(
+            recall_identity::Error::Malformed("x"),
+            400,
+            "invalid_argument",
+            false,
+        );
+    }
+
+    #[test]
+    fn internal_reasons_stay_inside() {
+        let error = ApiError::from(recall_store::Error::unavailable(
+            "connect 10.0.0.7:23000 refused",
+        ));
+        assert!(!error.message.contains("10.0.0.7"), "{}", error.message);
+    }
+}

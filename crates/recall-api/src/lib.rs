@@ -1,0 +1,21 @@
+//! The Memory API over HTTP: REST routes, MCP, the error envelope and limits.
+//!
+//! This crate turns requests into operations and answers into responses, and decides nothing else:
+//! it names no store adapter, makes no Kubernetes call and reads no configuration.
+
+mod admin;
+mod arguments;
+mod auth;
+mod body;
+mod error;
+mod mcp;
+mod metrics;
+mod request_id;
+mod routes;
+mod state;
+
+pub use admin::{AdminState, Check, Readiness, admin_router};
+pub use error::ApiError;
+pub use metrics::Metrics;
+pub use routes::router;
+pub use state::{Api, Exchange, MAX_BODY_BYTES, MAX_KEY_BODY_BYTES};

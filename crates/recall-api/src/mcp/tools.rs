@@ -1,0 +1,141 @@
+//! The tools of each surface, and what a model is told about them.
+
+mod text;
+mod typed;
+
+use recall_memory::{Operation, Surface};
+use serde_json::{Map, Value, json};
+
+/// A tool as it is advertised, and the operation behind it.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) operation: Operation,
+    title: &'static str,
+    description: &'static str,
+    /// What it does to the memory.
+    effect: Effect,
+    schema: fn() -> Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    Adds,
+    Withdraws,
+}
+
+/// The tool of this name, if the surface has it.
+pub(super) fn find(surface: Surface, name: &str) -> Option<&'static Tool> {
+    table(surface).iter().find(|tool| tool.name == name)
+}
+
+/// The tools as `tools/list` shows them, in a fixed order.
+pub(super) fn list(surface: Surface) -> Vec<Value> {
+    table(surface).iter().map(Tool::advertise).collect()
+}
+
+fn table(surface: Surface) -> &'static [Tool] {
+    match surface {
+        Surface::Text => &text::TOOLS,
+        Surface::Typed => &typed::TOOLS,
+    }
+}
+
+impl Tool {
+    fn advertise(&self) -> Value {
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": (self.schema)(),
+            "annotations": self.annotations(),
+        })
+    }
+
+    fn annotations(&self) -> Value {
+        match self.effect {
+            Effect::Reads => json!({ "readOnlyHint": true, "openWorldHint": false }),
+            Effect::Adds | Effect::Withdraws => json!({
+                "readOnlyHint": false,
+                "destructiveHint": self.effect == Effect::Withdraws,
+                "idempotentHint": true,
+                "openWorldHint": false,
+            }),
+        }
+    }
+}
+
+/// An object schema that admits nothing beyond its properties.
+fn object(properties: Value, required: &[&str]) -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties);
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
+    }
+    schema.insert("additionalProperties".to_owned(), false.into());
+    Value::Object(schema)
+}
+
+fn string(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+/// An instant with its zone.
+fn time(description: &str) -> Value {
+    let description = format!("{description} RFC 3339 with a zone, such as 2026-11-29T12:00:00Z.");
+    json!({ "type": "string", "format": "date-time", "description": description })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(surface: Surface) -> Vec<&'static str> {
+        table(surface).iter().map(|tool| tool.name).collect()
+    }
+
+    #[test]
+    fn clients_tell_the_surface_by_the_tools() {
+        let typed = names(Surface::Typed);
+        let expected = [
+            "list_predicates",
+            "remember",
+            "recall",
+            "forget",
+            "explain",
+            "memory_history",
+            "timeline",
+            "diff",
+        ];
+        assert_eq!(typed, expected);
+        assert_eq!(
+            names(Surface::Text),
+            ["remember", "recall", "forget", "history", "diff"]
+        );
+    }
+
+    #[test]
+    fn every_tool_is_described_and_closed() {
+        for surface in [Surface::Text, Surface::Typed] {
+            for tool in list(surface) {
+                let schema = &tool["inputSchema"];
+                assert_eq!(schema["type"], "object", "{tool}");
+                assert_eq!(schema["additionalProperties"], false, "{tool}");
+                assert!(
+                    tool["description"]
+                        .as_str()
+                        .is_some_and(|text| text.len() > 40),
+                    "{tool}"
+                );
+                for (name, property) in schema["properties"].as_object().expect("an object") {
+                    assert!(
+                        property["description"].is_string(),
+                        "{}: {name}",
+                        tool["name"]
+                    );
+                }
+            }
+        }
+    }
+}

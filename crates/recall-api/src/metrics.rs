@@ -1,0 +1,126 @@
+//! What is counted about requests.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// Where a request went: a closed set, whatever the path says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    Health,
+    Exchange,
+    Keys,
+    Mcp,
+    Memory,
+    Other,
+}
+
+impl Route {
+    pub(crate) fn of(path: &str) -> Self {
+        match path {
+            "/healthz" => Self::Health,
+            "/mcp" => Self::Mcp,
+            "/v1/auth/kubernetes" => Self::Exchange,
+            _ if path == "/v1/keys" || path.starts_with("/v1/keys/") => Self::Keys,
+            _ if path.starts_with("/v1/") => Self::Memory,
+            _ => Self::Other,
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Health => "health",
+            Self::Exchange => "exchange",
+            Self::Keys => "keys",
+            Self::Mcp => "mcp",
+            Self::Memory => "memory",
+            Self::Other => "other",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    route: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabel {
+    route: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CodeLabel {
+    code: &'static str,
+}
+
+/// Counters and timings of the API. Cheap to clone; all clones count together.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RouteLabel, Histogram>,
+    exchanges: Family<CodeLabel, Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            // 50 µs to 26 s.
+            durations: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.000_05, 3.0, 13))
+            }),
+            exchanges: Family::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Metrics registered under `recall_http_…` and `recall_exchanges…`.
+    #[must_use]
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "recall_http_requests",
+            "Requests answered, by route and status",
+            metrics.requests.clone(),
+        );
+        registry.register_with_unit(
+            "recall_http_request_duration",
+            "Time to answer a request, by route",
+            Unit::Seconds,
+            metrics.durations.clone(),
+        );
+        registry.register(
+            "recall_exchanges",
+            "Token exchanges and pod-key renewals, by outcome",
+            metrics.exchanges.clone(),
+        );
+        metrics
+    }
+
+    pub(crate) fn request(&self, route: Route, status: StatusCode, elapsed: Duration) {
+        let status = status.as_u16();
+        self.requests
+            .get_or_create(&RequestLabels {
+                route: route.as_str(),
+                status,
+            })
+            .inc();
+        self.durations
+            .get_or_create(&RouteLabel {
+                route: route.as_str(),
+            })
+            .observe(elapsed.as_secs_f64());
+    }
+
+    pub(crate) fn exchange(&self, code: &'static str) {
+        self.exchanges.get_or_create(&CodeLabel { code }).inc();
+    }
+}

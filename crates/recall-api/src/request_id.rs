@@ -1,0 +1,62 @@
+//! The outermost layer: gives each request an id, renders errors under it, counts and logs.
+
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use http::{HeaderName, HeaderValue};
+
+use crate::error::ApiError;
+use crate::metrics::Route;
+use crate::state::Api;
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const MAX_REQUEST_ID_BYTES: usize = 128;
+
+/// A request id of the client's own is kept if it is short and plain, so that logs on both sides
+/// meet.
+pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let route = Route::of(request.uri().path());
+    let id = request
+        .headers()
+        .get(&REQUEST_ID)
+        .filter(|id| plain(id))
+        .cloned();
+    let id = id.unwrap_or_else(generate);
+    let response = next.run(request).await;
+    let mut response = finish(response, &id);
+    let status = response.status();
+    let elapsed = began.elapsed();
+    api.metrics.request(route, status, elapsed);
+    tracing::debug!(
+        request_id = id.to_str().unwrap_or_default(),
+        route = route.as_str(),
+        status = status.as_u16(),
+        latency_us = elapsed.as_micros() as u64,
+        "request answered"
+    );
+    response.headers_mut().insert(REQUEST_ID.clone(), id);
+    response
+}
+
+fn finish(mut response: Response, id: &HeaderValue) -> Response {
+    match response.extensions_mut().remove::<ApiError>() {
+        Some(error) => error.render(id.to_str().unwrap_or_default()),
+        None => response,
+    }
+}
+
+fn plain(id: &HeaderValue) -> bool {
+    let bytes = id.as_bytes();
+    (1..=MAX_REQUEST_ID_BYTES).contains(&bytes.len())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte))
+}
+
+fn generate() -> HeaderValue {
+    let text = uuid::Uuid::now_v7().simple().to_string();
+    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+}

@@ -1,0 +1,198 @@
+//! What the command line can say.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Works with a Recall server: bridges MCP over standard input and output, manages keys, and reads
+/// and writes memory.
+#[derive(Debug, Parser)]
+#[command(name = "recall", version)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Which server, and who asks. The first credential found counts: --key-file, RECALL_API_KEY,
+/// --token-file, RECALL_TOKEN_FILE, /var/run/secrets/recall/token.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// The server's address.
+    #[arg(long, env = "RECALL_URL", value_name = "URL", global = true)]
+    pub(crate) server: Option<String>,
+    /// A file that holds a key.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) key_file: Option<PathBuf>,
+    /// A key. Prefer the variable or a file: arguments are visible to other processes.
+    #[arg(
+        long,
+        env = "RECALL_API_KEY",
+        value_name = "KEY",
+        hide_env_values = true,
+        global = true
+    )]
+    pub(crate) key: Option<String>,
+    /// A file that holds a Kubernetes service-account token to exchange for a key.
+    #[arg(long, env = "RECALL_TOKEN_FILE", value_name = "FILE", global = true)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Certificates to trust instead of the system's.
+    #[arg(long, env = "RECALL_CA_FILE", value_name = "FILE", global = true)]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Allow http:// to a host outside this machine and the cluster.
+    #[arg(long, global = true)]
+    pub(crate) insecure: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve MCP on standard input and output by passing it to the server.
+    Connect(ConnectArgs),
+    /// Manage keys; needs an admin key.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Keep something.
+    Remember(RememberArgs),
+    /// Ask what is known.
+    Ask(AskArgs),
+    /// Withdraw something.
+    Forget(ForgetArgs),
+    /// Show how something changed.
+    History(HistoryArgs),
+    /// Show what changed between two times.
+    Diff(DiffArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArgs {
+    /// Exchange the token at start and fail if that fails, instead of at the first message.
+    #[arg(long)]
+    pub(crate) eager: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Mint a key and print it once.
+    Create(CreateArgs),
+    /// List keys.
+    List(ListArgs),
+    /// Revoke a key.
+    Revoke {
+        /// The key's id.
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// The memory that the key reaches.
+    #[arg(long, required_unless_present = "admin", conflicts_with = "admin")]
+    pub(crate) namespace: Option<String>,
+    /// A key that manages keys and reaches no memory.
+    #[arg(long)]
+    pub(crate) admin: bool,
+    /// Fix the agent that the key may name.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Fix the session that the key may name.
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// How long it lives, such as 15m or 1h30m; for ever if left out.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires: Option<String>,
+    /// A remark to find it by.
+    #[arg(long)]
+    pub(crate) note: Option<String>,
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RememberArgs {
+    /// What to keep: a text, or with --subject and --predicate a value.
+    pub(crate) text: String,
+    /// Whom or what it is about (typed surface).
+    #[arg(long, requires = "predicate")]
+    pub(crate) subject: Option<String>,
+    /// Which registered predicate (typed surface).
+    #[arg(long, requires = "subject")]
+    pub(crate) predicate: Option<String>,
+    /// When it was said: RFC 3339, a date, or an age such as 36h or 7d.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) observed_at: Option<String>,
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// What you want to know; everything about the user if left out (text surface).
+    pub(crate) question: Option<String>,
+    /// Answer with what was believed then: RFC 3339, a date, or an age such as 36h or 7d.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) as_of: Option<String>,
+    /// Only what was said since then (text surface).
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArgs {
+    /// The sentence to withdraw, or with --subject and --predicate a value; every value if left out.
+    #[arg(required_unless_present = "subject")]
+    pub(crate) text: Option<String>,
+    /// Whom or what it is about (typed surface).
+    #[arg(long, requires = "predicate")]
+    pub(crate) subject: Option<String>,
+    /// Which predicate (typed surface).
+    #[arg(long, requires = "subject")]
+    pub(crate) predicate: Option<String>,
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// What the history is about (text surface).
+    #[arg(required_unless_present = "subject", conflicts_with = "subject")]
+    pub(crate) question: Option<String>,
+    /// Whom or what it is about (typed surface).
+    #[arg(long, requires = "predicate")]
+    pub(crate) subject: Option<String>,
+    /// Which predicate (typed surface).
+    #[arg(long, requires = "subject")]
+    pub(crate) predicate: Option<String>,
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The earlier time: RFC 3339, a date, or an age such as 36h or 7d.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: String,
+    /// The later time; now if left out.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+    /// Only about this subject (typed surface).
+    #[arg(long)]
+    pub(crate) subject: Option<String>,
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

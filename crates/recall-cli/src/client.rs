@@ -1,0 +1,161 @@
+//! HTTP to the server: bounded, never redirected, JSON in and out.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as HyperClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::server::Server;
+
+/// One request, its answer included.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
+/// The largest answer that is read.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+/// An HTTP client for one server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    http: HyperClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    server: Server,
+}
+
+/// What the server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Client {
+    pub(crate) fn new(server: Server, ca_file: Option<&Path>) -> anyhow::Result<Self> {
+        let builder = HttpsConnectorBuilder::new();
+        let https = match ca_file {
+            Some(path) => builder.with_tls_config(trusting(path)?),
+            None => builder
+                .with_native_roots()
+                .context("no trusted certificates on this machine")?,
+        };
+        let connector = https.https_or_http().enable_http1().build();
+        let http = HyperClient::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { http, server })
+    }
+
+    /// Sends one request. A redirect is an answer like any other: a credential goes to no second
+    /// address.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&SecretString>,
+        body: Bytes,
+    ) -> anyhow::Result<Answer> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(self.server.at(path)?)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(key) = key {
+            let mut bearer = http::HeaderValue::try_from(format!("Bearer {}", key.expose_secret()))
+                .context("the key holds characters that cannot be sent")?;
+            bearer.set_sensitive(true);
+            request = request.header(header::AUTHORIZATION, bearer);
+        }
+        let request = request.body(Full::new(body))?;
+        tokio::time::timeout(TIMEOUT, self.exchange(request))
+            .await
+            .context("the server did not answer within 120 s")?
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
+        let answer = self
+            .http
+            .request(request)
+            .await
+            .context("the server cannot be reached")?;
+        let (parts, body) = answer.into_parts();
+        let body = Limited::new(body, MAX_ANSWER_BYTES)
+            .collect()
+            .await
+            .map_err(|error| anyhow::anyhow!("the answer could not be read: {error}"))?;
+        Ok(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.to_bytes(),
+        })
+    }
+}
+
+impl Answer {
+    /// When the server wants to be asked again.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        let seconds = self
+            .headers
+            .get(header::RETRY_AFTER)?
+            .to_str()
+            .ok()?
+            .parse()
+            .ok()?;
+        Some(Duration::from_secs(seconds))
+    }
+
+    /// The error's code and message, as far as the answer has them.
+    pub(crate) fn error(&self) -> (String, String) {
+        if self.status.is_redirection() {
+            let text = "the server redirects; a key is never sent on to another address. Set --server to \
+                        the final one";
+            return ("redirected".to_owned(), text.to_owned());
+        }
+        let envelope: serde_json::Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let member = |name: &str| envelope["error"][name].as_str().map(str::to_owned);
+        let plain = || {
+            String::from_utf8_lossy(&self.body)
+                .chars()
+                .take(200)
+                .collect::<String>()
+        };
+        let code = member("code").unwrap_or_else(|| "transport_error".to_owned());
+        (code, member("message").unwrap_or_else(plain))
+    }
+
+    /// The body as JSON, or the error in words.
+    pub(crate) fn json(&self) -> anyhow::Result<serde_json::Value> {
+        if !self.status.is_success() {
+            let (code, message) = self.error();
+            anyhow::bail!("{message} ({code}, HTTP {})", self.status.as_u16());
+        }
+        if self.body.is_empty() {
+            return Ok(serde_json::Value::Null);
+        }
+        serde_json::from_slice(&self.body).context("the server answered something that is not JSON")
+    }
+}
+
+fn trusting(path: &Path) -> anyhow::Result<rustls::ClientConfig> {
+    let mut roots = rustls::RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(path)
+        .with_context(|| format!("--ca-file {} cannot be read", path.display()))?;
+    for certificate in certificates {
+        let certificate =
+            certificate.with_context(|| format!("--ca-file {} is not PEM", path.display()))?;
+        roots.add(certificate)?;
+    }
+    anyhow::ensure!(
+        !roots.is_empty(),
+        "--ca-file {} holds no certificate",
+        path.display()
+    );
+    Ok(rustls::ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}

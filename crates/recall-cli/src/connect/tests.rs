@@ -1,0 +1,246 @@
+//! The bridge against a server that the test scripts.
+
+use std::collections::HashMap;
+use std::sync::Mutex as StdMutex;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use super::*;
+
+type Script = dyn Fn(&str, &str, Option<&str>) -> (u16, String) + Send + Sync;
+
+/// A server on loopback that answers by `script(path, body, authorization)`.
+async fn server(script: Arc<Script>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let script = Arc::clone(&script);
+            let service =
+                service_fn(move |request: Request<Incoming>| answer(Arc::clone(&script), request));
+            let connection = hyper::server::conn::http1::Builder::new();
+            tokio::spawn(connection.serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    format!("http://{address}")
+}
+
+async fn answer(
+    script: Arc<Script>,
+    request: Request<Incoming>,
+) -> anyhow::Result<Response<Full<Bytes>>> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let authorization = head
+        .headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok());
+    let (status, text) = script(head.uri.path(), std::str::from_utf8(&body)?, authorization);
+    let mut response = Response::builder().status(status);
+    if status == 307 {
+        response = response.header("location", "http://127.0.0.1:1/stolen");
+    }
+    Ok(response.body(Full::new(Bytes::from(text)))?)
+}
+
+fn arguments(url: &str) -> ServerArgs {
+    ServerArgs {
+        server: Some(url.to_owned()),
+        key_file: None,
+        key: Some("rcl_key".to_owned()),
+        token_file: None,
+        ca_file: None,
+        insecure: false,
+    }
+}
+
+/// Runs the bridge over `lines` and returns what it wrote, by id.
+async fn bridge(arguments: &ServerArgs, lines: &str) -> HashMap<String, Value> {
+    let session = Arc::new(Session::open(arguments).expect("a session"));
+    let bridge = Bridge {
+        session,
+        held: Arc::default(),
+    };
+    let (output, mut read) = tokio::io::duplex(1 << 20);
+    bridge
+        .pump(lines.as_bytes(), output)
+        .await
+        .expect("it ends with the input");
+    bridge.release().await;
+    let mut text = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut read, &mut text)
+        .await
+        .expect("the bridge closed it");
+    text.lines()
+        .map(|line| {
+            let value: Value = serde_json::from_str(line).expect("one JSON value a line");
+            (value["id"].to_string(), value)
+        })
+        .collect()
+}
+
+fn echo(body: &str) -> (u16, String) {
+    let message: Value = serde_json::from_str(body).expect("JSON");
+    match message.get("id") {
+        Some(id) => (
+            200,
+            json!({ "jsonrpc": "2.0", "id": id, "result": message["method"] }).to_string(),
+        ),
+        None => (202, String::new()),
+    }
+}
+
+#[tokio::test]
+async fn fifty_calls_on_one_pipe_are_answered_by_id() {
+    let url = server(Arc::new(|_, body, _| echo(body))).await;
+    let lines: String = (0..50)
+        .map(|n| format!("{{\"id\":{n},\"method\":\"m{n}\"}}\n"))
+        .collect();
+    let answers = bridge(&arguments(&url), &lines).await;
+    assert_eq!(answers.len(), 50);
+    for n in 0..50 {
+        assert_eq!(answers[&n.to_string()]["result"], format!("m{n}"));
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_line_is_answered_and_the_bridge_goes_on() {
+    let url = server(Arc::new(|_, body, _| echo(body))).await;
+    let lines = "{oops\n\n{\"id\":1,\"method\":\"ping\"}\n{\"method\":\"notifications/x\"}\n";
+    let answers = bridge(&arguments(&url), lines).await;
+    assert_eq!(answers["null"]["error"]["code"], -32700);
+    assert_eq!(answers["1"]["result"], "ping");
+    assert_eq!(answers.len(), 2, "a notification is not answered");
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_item_by_item() {
+    let url = server(Arc::new(|_, body, _| echo(body))).await;
+    let lines =
+        "[{\"id\":1,\"method\":\"a\"},{\"id\":2,\"method\":\"b\"},{\"method\":\"c\"}]\n[]\n";
+    let answers = bridge(&arguments(&url), lines).await;
+    assert_eq!(
+        (&answers["1"]["result"], &answers["2"]["result"]),
+        (&json!("a"), &json!("b"))
+    );
+    assert_eq!(answers["null"]["error"]["code"], -32700);
+}
+
+#[tokio::test]
+async fn refusals_carry_the_status_and_the_bridge_goes_on() {
+    let script =
+        |_: &str, body: &str, _: Option<&str>| match body.contains("\"method\":\"forbidden\"") {
+            true => (
+                403,
+                json!({ "error": { "code": "forbidden", "message": "no" } }).to_string(),
+            ),
+            false if body.contains("\"method\":\"unknown\"") => (401, String::new()),
+            false => echo(body),
+        };
+    let url = server(Arc::new(script)).await;
+    let lines = "{\"id\":1,\"method\":\"forbidden\"}\n{\"id\":2,\"method\":\"unknown\"}\n{\"id\":3,\"method\":\"ok\"}\n";
+    let answers = bridge(&arguments(&url), lines).await;
+    assert_eq!(answers["1"]["error"]["code"], -32000);
+    assert_eq!(answers["1"]["error"]["message"], "HTTP 403: no (forbidden)");
+    assert_eq!(answers["2"]["error"]["code"], -32001);
+    assert_eq!(answers["3"]["result"], "ok");
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again() {
+    let tries = StdMutex::new(0);
+    let script = move |_: &str, body: &str, _: Option<&str>| {
+        let mut tries = tries.lock().expect("no panic holds it");
+        *tries += 1;
+        if *tries < 3 {
+            (503, String::new())
+        } else {
+            echo(body)
+        }
+    };
+    let url = server(Arc::new(script)).await;
+    let answers = bridge(&arguments(&url), "{\"id\":1,\"method\":\"x\"}\n").await;
+    assert_eq!(answers["1"]["result"], "x");
+}
+
+#[tokio::test]
+async fn a_redirect_is_never_followed_with_a_key() {
+    let url = server(Arc::new(|_, _, _| (307, String::new()))).await;
+    let answers = bridge(&arguments(&url), "{\"id\":1,\"method\":\"x\"}\n").await;
+    let message = answers["1"]["error"]["message"]
+        .as_str()
+        .expect("a message");
+    assert!(
+        message.contains("never sent on to another address"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_refused_key_costs_one_exchange_shared_by_all_calls() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let token_file = dir.path().join("token");
+    std::fs::write(&token_file, "the-token\n").expect("a file");
+    let exchanges = Arc::new(StdMutex::new(0));
+    let counted = Arc::clone(&exchanges);
+    let script =
+        move |path: &str, body: &str, authorization: Option<&str>| match (path, authorization) {
+            ("/v1/auth/kubernetes", None) => {
+                assert_eq!(body, "{\"token\":\"the-token\"}");
+                *counted.lock().expect("no panic holds it") += 1;
+                (201, json!({ "key": "rcl_new", "ttl": "15m0s" }).to_string())
+            }
+            ("/mcp", Some("Bearer rcl_new")) => echo(body),
+            _ => (401, String::new()),
+        };
+    let url = server(Arc::new(script)).await;
+    let with_token = ServerArgs {
+        token_file: Some(token_file),
+        ..arguments(&url)
+    };
+    let lines: String = (0..20)
+        .map(|n| format!("{{\"id\":{n},\"method\":\"m\"}}\n"))
+        .collect();
+    let answers = bridge(&with_token, &lines).await;
+    assert!(
+        answers.values().all(|answer| answer["result"] == "m"),
+        "{answers:?}"
+    );
+    assert_eq!(*exchanges.lock().expect("no panic holds it"), 1);
+}
+
+#[tokio::test]
+async fn agents_resumed_through_this_process_are_released_and_no_others() {
+    let released = Arc::new(StdMutex::new(Vec::new()));
+    let seen = Arc::clone(&released);
+    let script = move |_: &str, body: &str, _: Option<&str>| {
+        let call: Value = serde_json::from_str(body).expect("JSON");
+        let agent = call["params"]["arguments"]["agent_id"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        if call["params"]["name"] == "agent_release" {
+            seen.lock().expect("no panic holds it").push(agent.clone());
+        }
+        let held_elsewhere = agent == "busy";
+        let result = json!({ "content": [], "isError": held_elsewhere });
+        (
+            200,
+            json!({ "jsonrpc": "2.0", "id": call["id"], "result": result }).to_string(),
+        )
+    };
+    let url = server(Arc::new(script)).await;
+    let resume = |id: u32, agent: &str| {
+        let arguments = json!({ "agent_id": agent });
+        let params = json!({ "name": "agent_resume", "arguments": arguments });
+        json!({ "id": id, "method": "tools/call", "params": params }).to_string()
+    };
+    let lines = format!("{}\n{}\n", resume(1, "mine"), resume(2, "busy"));
+    bridge(&arguments(&url), &lines).await;
+    assert_eq!(*released.lock().expect("no panic holds it"), ["mine"]);
+}

@@ -1,0 +1,151 @@
+//! Calls with a credential: a refused key is replaced once, a busy server is asked again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::args::ServerArgs;
+use crate::client::{Answer, Client, TIMEOUT};
+use crate::credential::{Credential, Failure};
+use crate::server::Server;
+
+/// Between two tries when the server named no time.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The longest single wait, whatever the server named.
+const MAX_PAUSE: Duration = Duration::from_secs(20);
+
+/// A server and the right to use it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    client: Client,
+    credential: Credential,
+}
+
+impl Session {
+    /// A session for memory.
+    pub(crate) fn open(arguments: &ServerArgs) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: client(arguments)?,
+            credential: Credential::find(arguments)?,
+        })
+    }
+
+    /// A session for managing keys.
+    pub(crate) fn open_admin(arguments: &ServerArgs) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: client(arguments)?,
+            credential: Credential::find_admin(arguments)?,
+        })
+    }
+
+    /// Makes sure that there is a key, without calling anything else.
+    pub(crate) async fn prepare(&self) -> Result<(), Failure> {
+        self.credential.key(&self.client).await.map(drop)
+    }
+
+    /// One call. Within its deadline a 429 or 503 is waited out, and so is a sandbox that is not
+    /// claimed yet for as long as it lasts; a 401 costs one exchange and one more try.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer, Failure> {
+        let deadline = Instant::now() + TIMEOUT;
+        let mut replaced = false;
+        let mut key = self.key(deadline).await?;
+        loop {
+            let answer = self
+                .client
+                .send(method.clone(), path, Some(&key), body.clone())
+                .await
+                .map_err(|error| unreachable(&error))?;
+            match answer.status {
+                StatusCode::UNAUTHORIZED if !replaced => {
+                    replaced = true;
+                    match self.credential.replace(&self.client, &key).await? {
+                        Some(new) => key = new,
+                        None => return Ok(answer),
+                    }
+                }
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                    let pause = pause(answer.retry_after());
+                    if Instant::now() + pause >= deadline {
+                        return Ok(answer);
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+                _ => return Ok(answer),
+            }
+        }
+    }
+
+    /// As [`call`](Self::call), with JSON on both sides and refusals as errors.
+    pub(crate) async fn json(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Value> {
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        let answer = self
+            .call(method, path, body)
+            .await
+            .map_err(anyhow::Error::from)?;
+        answer.json()
+    }
+
+    async fn key(&self, deadline: Instant) -> Result<secrecy::SecretString, Failure> {
+        loop {
+            match self.credential.key(&self.client).await {
+                Ok(key) => return Ok(key),
+                Err(failure) => {
+                    let unclaimed = failure.code == "sandbox_unclaimed";
+                    let busy = [
+                        "overloaded",
+                        "upstream",
+                        "store_unavailable",
+                        "rate_limited",
+                    ];
+                    let waits = unclaimed || busy.contains(&failure.code.as_str());
+                    let pause = pause(failure.retry_after);
+                    if !waits || (!unclaimed && Instant::now() + pause >= deadline) {
+                        return Err(failure);
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+    }
+}
+
+fn client(arguments: &ServerArgs) -> anyhow::Result<Client> {
+    let address = arguments
+        .server
+        .as_deref()
+        .context("no server: give --server or RECALL_URL")?;
+    let server = Server::parse(address, arguments.insecure)?;
+    Client::new(server, arguments.ca_file.as_deref())
+}
+
+fn unreachable(error: &anyhow::Error) -> Failure {
+    let (code, message) = ("transport_error".to_owned(), format!("{error:#}"));
+    Failure {
+        code,
+        message,
+        retry_after: None,
+    }
+}
+
+/// The time named, or a short one, with up to half of it added at random so that many clients do
+/// not come back together.
+fn pause(named: Option<Duration>) -> Duration {
+    let base = named.unwrap_or(PAUSE).clamp(PAUSE, MAX_PAUSE);
+    let mut random = [0u8; 1];
+    // Without randomness the wait is merely not spread.
+    let _ = getrandom::fill(&mut random);
+    base + base.mul_f64(f64::from(random[0]) / 512.0)
+}

@@ -1,0 +1,123 @@
+//! Answers are written once, straight to bytes.
+
+use jiff::Timestamp;
+
+use crate::time;
+use crate::value::{Value, number_text};
+
+/// A JSON text in the making. Commas are put by looking at what stands before.
+#[derive(Debug, Default)]
+pub(crate) struct Json {
+    out: String,
+}
+
+impl Json {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.out.into_bytes()
+    }
+
+    pub(crate) fn object(&mut self, fill: impl FnOnce(&mut Self)) {
+        self.begin();
+        self.out.push('{');
+        fill(self);
+        self.out.push('}');
+    }
+
+    pub(crate) fn array<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut put: impl FnMut(&mut Self, T),
+    ) {
+        self.begin();
+        self.out.push('[');
+        for item in items {
+            put(self, item);
+        }
+        self.out.push(']');
+    }
+
+    /// A member's name; its value must follow.
+    pub(crate) fn key(&mut self, name: &str) -> &mut Self {
+        self.begin();
+        self.quote(name);
+        self.out.push(':');
+        self
+    }
+
+    pub(crate) fn string(&mut self, text: &str) {
+        self.begin();
+        self.quote(text);
+    }
+
+    pub(crate) fn strings<S: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = S>) {
+        self.array(texts, |json, text| json.string(text.as_ref()));
+    }
+
+    pub(crate) fn raw(&mut self, text: &str) {
+        self.begin();
+        self.out.push_str(text);
+    }
+
+    pub(crate) fn bool(&mut self, flag: bool) {
+        self.raw(if flag { "true" } else { "false" });
+    }
+
+    pub(crate) fn int(&mut self, number: i64) {
+        self.raw(&number.to_string());
+    }
+
+    pub(crate) fn number(&mut self, number: f64) {
+        self.raw(&number_text(number));
+    }
+
+    pub(crate) fn time(&mut self, at: Timestamp) {
+        self.begin();
+        self.out.push('"');
+        time::write(&mut self.out, at);
+        self.out.push('"');
+    }
+
+    pub(crate) fn display(&mut self, what: &impl std::fmt::Display) {
+        self.string(&what.to_string());
+    }
+
+    pub(crate) fn value(&mut self, value: &Value) {
+        match value {
+            Value::Text(text) => self.string(text.as_str()),
+            Value::Number(number) => self.number(*number),
+            Value::Flag(flag) => self.bool(*flag),
+        }
+    }
+
+    fn begin(&mut self) {
+        match self.out.as_bytes().last() {
+            None | Some(b'{' | b'[' | b':') => {}
+            Some(_) => self.out.push(','),
+        }
+    }
+
+    fn quote(&mut self, text: &str) {
+        self.out.push('"');
+        let mut plain = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            self.out.push_str(text.get(plain..at).unwrap_or_default());
+            plain = at + 1;
+            match byte {
+                b'"' => self.out.push_str("\\\""),
+                b'\\' => self.out.push_str("\\\\"),
+                b'\n' => self.out.push_str("\\n"),
+                b'\r' => self.out.push_str("\\r"),
+                b'\t' => self.out.push_str("\\t"),
+                control => self.out.push_str(&format!("\\u{control:04x}")),
+            }
+        }
+        self.out.push_str(text.get(plain..).unwrap_or_default());
+        self.out.push('"');
+    }
+}
+
+#[cfg(test)]
+mod tests;

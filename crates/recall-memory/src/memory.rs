@@ -1,0 +1,300 @@
+//! The handle that the API holds: operations in, answers out, and the views in between.
+
+mod cache;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use recall_store::{Clock, Namespace, Store};
+
+use crate::answer::Answer;
+use crate::args::Args;
+use crate::error::Error;
+use crate::plan::Change;
+use crate::registry::{PredicateInfo, Registry};
+use crate::view::View;
+use crate::writer::{Done, write};
+use crate::{text, typed};
+use cache::Cache;
+
+/// The memory of every namespace of a server. Cloning gives another handle to the same.
+#[derive(Clone)]
+pub struct Memory(Arc<Inner>);
+
+/// Without contents: they are the users'.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("surface", &self.0.surface)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Inner {
+    surface: Surface,
+    clock: Arc<dyn Clock>,
+    cache: Cache,
+}
+
+/// Which tools a server offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// Texts in, sentences out; predicates are not seen.
+    Text,
+    /// Subjects, predicates and values.
+    Typed,
+}
+
+/// How a memory is set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which tools are offered.
+    pub surface: Surface,
+    /// The predicates, and whether writes may define more.
+    pub registry: Registry,
+    /// The bytes that views of idle namespaces may take before the least used are let go.
+    pub view_memory: usize,
+    /// How long a check of a shared store's log answers later reads too. Zero checks for each.
+    pub freshness: Duration,
+}
+
+/// Who calls.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// The key that authorised the call; events carry it.
+    pub key_id: String,
+}
+
+/// An operation of either surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Keep a statement, or a text.
+    Remember,
+    /// What is believed, or was.
+    Recall,
+    /// Withdraw statements.
+    Forget,
+    /// The events of a pair, or how what a question reaches changed.
+    History,
+    /// A pair's history as changes.
+    Timeline,
+    /// What changed between two instants.
+    Diff,
+    /// The predicates that statements may use.
+    Predicates,
+    /// What answers a question, and why it is believed.
+    Explain,
+}
+
+/// Figures about the views.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Namespaces in memory.
+    pub views: usize,
+    /// The bytes they take, about.
+    pub bytes: usize,
+    /// Views built from their log so far.
+    pub loads: u64,
+    /// Views let go so far.
+    pub evictions: u64,
+    /// Current statements in their search indexes.
+    pub items: usize,
+}
+
+impl Memory {
+    /// A memory over a store.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: Config) -> Self {
+        Self(Arc::new(Inner {
+            surface: config.surface,
+            clock,
+            cache: Cache::new(store, config.registry, config.view_memory, config.freshness),
+        }))
+    }
+
+    /// Which tools are offered.
+    #[must_use]
+    pub fn surface(&self) -> Surface {
+        self.0.surface
+    }
+
+    /// Does an operation. A write that was answered with `Ok` is in the store and seen by every
+    /// later call; it is also carried out when the caller goes away while waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for malformed arguments, [`Error::Refused`] for what is not allowed or not
+    /// offered, [`Error::Store`] when the store could not do its part.
+    pub async fn call(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        operation: Operation,
+        args: Args,
+    ) -> Result<Answer, Error> {
+        match self.0.surface {
+            Surface::Typed => self.call_typed(ns, writer, operation, args).await,
+            Surface::Text => self.call_text(ns, writer, operation, args).await,
+        }
+    }
+
+    /// The predicates that statements of a namespace may use, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] when the namespace could not be read.
+    pub async fn predicates(&self, ns: &Namespace) -> Result<Vec<PredicateInfo>, Error> {
+        self.look(ns, |view, _| Ok(typed::predicates::list(view)))
+            .await
+    }
+
+    /// Figures about the views.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.0.cache.stats()
+    }
+
+    async fn call_typed(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        operation: Operation,
+        args: Args,
+    ) -> Result<Answer, Error> {
+        match operation {
+            Operation::Remember => {
+                let change = typed::remember::parse(args)?;
+                self.change(ns, writer, change, typed::remember::answer)
+                    .await
+            }
+            Operation::Forget => {
+                let change = typed::forget::parse(args)?;
+                let word = |_: Option<&View>, done: &Done| typed::forget::answer(done);
+                self.change(ns, writer, change, word).await
+            }
+            Operation::Recall => {
+                let recall = typed::recall::parse(args)?;
+                self.look(ns, |view, now| Ok(recall.answer(view, now)))
+                    .await
+            }
+            Operation::History => {
+                let pair = typed::history::parse(args)?;
+                self.look(ns, |view, _| Ok(typed::history::answer(view, &pair)))
+                    .await
+            }
+            Operation::Timeline => {
+                let pair = typed::history::parse(args)?;
+                self.look(ns, |view, _| Ok(typed::timeline::answer(view, &pair)))
+                    .await
+            }
+            Operation::Diff => {
+                let diff = typed::diff::parse(args)?;
+                self.look(ns, |view, now| diff.answer(view, now)).await
+            }
+            Operation::Predicates => {
+                self.look(ns, |view, _| Ok(typed::predicates::answer(view)))
+                    .await
+            }
+            Operation::Explain => {
+                let question = typed::explain::parse(args)?;
+                self.look(ns, |view, now| {
+                    Ok(typed::explain::answer(view, &question, now))
+                })
+                .await
+            }
+        }
+    }
+
+    async fn call_text(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        operation: Operation,
+        args: Args,
+    ) -> Result<Answer, Error> {
+        match operation {
+            Operation::Remember => {
+                let change = text::remember::parse(args)?;
+                let word = |_: Option<&View>, done: &Done| text::remember::answer(done);
+                self.change(ns, writer, change, word).await
+            }
+            Operation::Forget => {
+                let change = text::forget::parse(args)?;
+                let word = |_: Option<&View>, done: &Done| text::forget::answer(done);
+                self.change(ns, writer, change, word).await
+            }
+            Operation::Recall => {
+                let recall = text::recall::parse(args)?;
+                self.look(ns, |view, now| Ok(recall.answer(view, now)))
+                    .await
+            }
+            Operation::History => {
+                let question = text::history::parse(args)?;
+                self.look(ns, |view, now| {
+                    Ok(text::history::answer(view, &question, now))
+                })
+                .await
+            }
+            Operation::Diff => {
+                let diff = text::diff::parse(args)?;
+                self.look(ns, |view, now| text::diff::answer(&diff, view, now))
+                    .await
+            }
+            Operation::Timeline | Operation::Predicates | Operation::Explain => Err(
+                Error::Refused(format!("unknown memory tool {:?}", operation.tool())),
+            ),
+        }
+    }
+
+    /// Writes, and words the answer by the view that the write has already reached. Once written,
+    /// nothing can fail any more.
+    async fn change(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        change: Change,
+        word: impl FnOnce(Option<&View>, &Done) -> Answer,
+    ) -> Result<Answer, Error> {
+        let space = self.0.cache.space(ns);
+        let done = write(&space, &self.0.clock, &writer.key_id, change).await;
+        let answer = done.map(|done| space.glance(|view| word(view, &done)));
+        drop(space);
+        self.0.cache.shrink();
+        answer
+    }
+
+    async fn look<T>(
+        &self,
+        ns: &Namespace,
+        look: impl FnOnce(&View, Timestamp) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let space = self.0.cache.space(ns);
+        space.current().await?;
+        let looked = space.read(|view| look(view, self.0.clock.now()))?;
+        drop(space);
+        self.0.cache.shrink();
+        looked
+    }
+}
+
+impl Operation {
+    /// The name of the tool that only the typed surface has.
+    fn tool(self) -> &'static str {
+        match self {
+            Self::Remember => "remember",
+            Self::Recall => "recall",
+            Self::Forget => "forget",
+            Self::History => "memory_history",
+            Self::Timeline => "timeline",
+            Self::Diff => "diff",
+            Self::Predicates => "list_predicates",
+            Self::Explain => "explain",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Time: back-dating, the past, clocks that disagree.
+
+use serde_json::{Value, json};
+
+use super::support::World;
+use crate::Operation::{History, Recall, Remember, Timeline};
+
+/// "Alex on Payments" in January and again in June are two periods.
+#[tokio::test]
+async fn a_value_stated_withdrawn_and_stated_again_has_two_periods() {
+    let world = World::open();
+    world
+        .said(
+            "alex",
+            "works_at",
+            json!("Payments"),
+            "2026-01-01T00:00:00Z",
+        )
+        .await;
+    world.clock.set("2026-03-01T00:00:00Z".parse().unwrap());
+    assert_eq!(world.forget("alex", "works_at", None).await, 1);
+    world.clock.set("2026-06-01T00:00:00Z".parse().unwrap());
+    world.say("alex", "works_at", json!("Payments")).await;
+    for (at, expected) in [
+        ("2025-12-31T00:00:00Z", 0),
+        ("2026-01-01T00:00:00Z", 1),
+        ("2026-02-01T00:00:00Z", 1),
+        ("2026-04-01T00:00:00Z", 0),
+        ("2026-06-01T00:00:00Z", 1),
+    ] {
+        assert_eq!(
+            world.as_of("alex", "works_at", at).await.len(),
+            expected,
+            "{at}"
+        );
+    }
+    let timeline = world
+        .ask(
+            Timeline,
+            json!({"subject": "alex", "predicate": "works_at"}),
+        )
+        .await;
+    assert_eq!(timeline["steps"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_back_dated_statement_is_history_and_shows_as_replaced() {
+    let world = World::typed();
+    world
+        .said(
+            "user",
+            "prefers_editor",
+            json!("helix"),
+            "2026-02-01T00:00:00Z",
+        )
+        .await;
+    let late = world
+        .said(
+            "user",
+            "prefers_editor",
+            json!("emacs"),
+            "2026-01-15T00:00:00Z",
+        )
+        .await;
+    assert!(late.get("superseded").is_none());
+    let now = world
+        .ask(
+            Recall,
+            json!({"subject": "user", "predicate": "prefers_editor"}),
+        )
+        .await;
+    assert_eq!(now[0]["value"], "helix");
+    assert_eq!(now[0]["replaced"][0]["value"], "emacs");
+    assert_eq!(
+        world
+            .as_of("user", "prefers_editor", "2026-01-20T00:00:00Z")
+            .await,
+        ["emacs"]
+    );
+}
+
+#[tokio::test]
+async fn the_recording_time_is_kept_beside_the_observation() {
+    let world = World::typed();
+    world
+        .said("user", "name", json!("Ann"), "2023-05-20T02:21:00Z")
+        .await;
+    let history = world
+        .ask(History, json!({"subject": "user", "predicate": "name"}))
+        .await;
+    assert_eq!(history[0]["observed_at"], "2023-05-20T02:21:00Z");
+    assert_eq!(history[0]["recorded_at"], "2026-06-01T12:00:00Z");
+}
+
+#[tokio::test]
+async fn known_means_known_at_that_time() {
+    let world = World::open();
+    world
+        .said("s", "status", json!("A"), "2026-05-01T00:00:00Z")
+        .await;
+    world
+        .said("s", "status", json!("B"), "2026-05-03T00:00:00Z")
+        .await;
+    let known = world
+        .said("s", "status", json!("A"), "2026-05-02T00:00:00Z")
+        .await;
+    assert_eq!(known["already_known"], true);
+    let earlier = world
+        .said("s", "status", json!("B"), "2026-04-01T00:00:00Z")
+        .await;
+    assert!(earlier.get("already_known").is_none());
+    assert_eq!(world.revision().await, 3);
+}
+
+/// From a run of the published server: an instant is taken once in a pair.
+#[tokio::test]
+async fn an_instant_that_is_taken_moves_by_a_nanosecond() {
+    let world = World::open();
+    world
+        .said("b2", "status", json!("A"), "2026-05-01T00:00:00Z")
+        .await;
+    let second = world
+        .said("b2", "status", json!("B"), "2026-05-01T00:00:00Z")
+        .await;
+    assert_eq!(
+        second["stored"]["observed_at"],
+        "2026-05-01T00:00:00.000000001Z"
+    );
+    assert_eq!(second["stored"]["event_id"], "m-0a6d5d889ea02765e0c8a2df");
+    assert_eq!(world.now("b2", "status").await, ["B"]);
+}
+
+#[tokio::test]
+async fn the_future_is_refused_beyond_a_minute() {
+    let world = World::typed();
+    world
+        .said("user", "name", json!("A"), "2026-06-01T12:01:00Z")
+        .await;
+    let args = json!({"subject": "user", "predicate": "name", "value": "B", "observed_at": "2026-06-01T12:01:00.000000001Z"});
+    let error = world.fails(Remember, args).await;
+    assert!(error.to_string().contains("future"), "{error}");
+}
+
+/// A fact stamped by a clock that is ahead is seen, replaced and withdrawn at once.
+#[tokio::test]
+async fn clocks_that_disagree_do_not_bring_facts_back() {
+    let ahead = "2026-06-01T12:00:50Z";
+    let world = World::typed();
+    world.said("user", "name", json!("A"), ahead).await;
+    assert_eq!(world.now("user", "name").await, ["A"]);
+    assert_eq!(world.forget("user", "name", None).await, 1);
+    world.seconds(120);
+    assert!(world.now("user", "name").await.is_empty());
+
+    let world = World::typed();
+    world.said("user", "name", json!("A"), ahead).await;
+    let replaced = world.say("user", "name", json!("B")).await;
+    assert_eq!(replaced["superseded"][0]["value"], "A");
+    world.seconds(120);
+    assert_eq!(world.now("user", "name").await, ["B"]);
+}
+
+#[tokio::test]
+async fn a_clock_set_back_changes_nothing_already_said() {
+    let world = World::typed();
+    world.say("user", "name", json!("A")).await;
+    world.clock.set("2026-06-01T11:59:00Z".parse().unwrap());
+    world.say("user", "name", json!("B")).await;
+    assert_eq!(world.now("user", "name").await, ["B"]);
+    assert_eq!(world.forget("user", "name", None).await, 1);
+    assert!(world.now("user", "name").await.is_empty());
+}
+
+#[tokio::test]
+async fn broad_reads_of_the_past_are_of_the_past() {
+    let world = World::open();
+    world
+        .said("ann", "likes", json!("tea"), "2026-01-01T00:00:00Z")
+        .await;
+    world
+        .said("ann", "lives_in", json!("Rome"), "2026-02-01T00:00:00Z")
+        .await;
+    world
+        .said("ann", "dislikes", json!("tea"), "2026-03-01T00:00:00Z")
+        .await;
+    let values = async |at: &str| -> Vec<Value> {
+        world.values(json!({"subject": "ann", "as_of": at})).await
+    };
+    assert_eq!(values("2026-01-15T00:00:00Z").await, ["tea"]);
+    assert_eq!(values("2026-02-15T00:00:00Z").await, ["tea", "Rome"]);
+    assert_eq!(values("2026-03-15T00:00:00Z").await, ["Rome", "tea"]);
+}

@@ -1,0 +1,204 @@
+//! Days that a question names, and what items of those days gain.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::items::Items;
+use super::time::{self, DayRange};
+use super::weight::idf;
+
+/// What the day is worth against a term.
+const WEIGHT: f32 = 2.0;
+/// Days over which the gain falls to a third.
+const DECAY: f32 = 3.0;
+/// Days outside the interval at which it ends.
+const REACH: i32 = 12;
+/// Days outside the interval that still count as the day meant.
+const MEANT: i32 = 2;
+/// Years tried for a date without one, newest first.
+const MAX_YEARS: usize = 64;
+/// Intervals looked at.
+const MAX_INTERVALS: usize = 256;
+
+/// What items of each day gain by the days the question names, by day.
+pub(super) fn gains(items: &Items, question: &str, now: Timestamp) -> Vec<(i32, f32)> {
+    let question = question.to_lowercase();
+    let mut intervals = named(&question, items);
+    intervals.extend(time::relative(&question, now));
+    intervals.truncate(MAX_INTERVALS);
+    let mut gains = BTreeMap::new();
+    for interval in intervals {
+        add(items, interval, &mut gains);
+    }
+    gains.into_iter().collect()
+}
+
+fn add(items: &Items, interval: DayRange, gains: &mut BTreeMap<i32, f32>) {
+    let days = || {
+        let (from, to) = (interval.first - REACH, interval.last + REACH);
+        items.days().range(from..=to).map(|(&day, &count)| {
+            (
+                day,
+                count,
+                (interval.first - day).max(day - interval.last).max(0),
+            )
+        })
+    };
+    let meant: u32 = days()
+        .filter(|&(.., gap)| gap <= MEANT)
+        .map(|(_, count, _)| count)
+        .sum();
+    let worth = WEIGHT * idf(meant.max(1), items.live());
+    for (day, _, gap) in days() {
+        let gain = gains.entry(day).or_insert(0.0_f32);
+        *gain = gain.max(worth * (-(gap as f32) / DECAY).exp());
+    }
+}
+
+/// Intervals of the dates that a question in lower case writes out.
+fn named(question: &str, items: &Items) -> Vec<DayRange> {
+    let words = words(question);
+    let year = words.iter().find_map(|word| year(word.text));
+    let dates = dates(question, &words, year.is_some());
+    let mut found: Vec<DayRange> = words
+        .iter()
+        .filter_map(|word| iso_date(question, word))
+        .collect();
+    if dates.is_empty() {
+        // A year inside a full date is no year asked for.
+        if found.is_empty() {
+            found.extend(year.and_then(DayRange::year));
+        }
+        return found;
+    }
+    let years = match year {
+        Some(year) => vec![year],
+        None => years(items),
+    };
+    for date in dates {
+        found.extend(years.iter().filter_map(|&year| match date.day {
+            Some(day) => DayRange::day(year, date.month, day),
+            None => DayRange::month(year, date.month),
+        }));
+    }
+    found
+}
+
+/// The years of which there are items, newest first.
+fn years(items: &Items) -> Vec<i16> {
+    let mut years = Vec::new();
+    let mut end = i32::MAX;
+    while years.len() < MAX_YEARS {
+        let Some((&day, _)) = items.days().range(..end).next_back() else {
+            break;
+        };
+        let Some((year, first)) = time::year_of(day) else {
+            break;
+        };
+        years.push(year);
+        end = first;
+    }
+    years
+}
+
+/// A month with or without a day.
+#[derive(Debug, PartialEq)]
+struct Date {
+    month: i8,
+    day: Option<i8>,
+}
+
+struct Word<'a> {
+    text: &'a str,
+    start: usize,
+    end: usize,
+}
+
+fn words(text: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    for piece in text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_') {
+        let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_');
+        if !word.is_empty() {
+            words.push(Word {
+                text: word,
+                start,
+                end: start + word.len(),
+            });
+        }
+        start += piece.len();
+    }
+    words
+}
+
+/// The dates in a text: `5th of may`, `5 may`, `may 5`, `may`.
+///
+/// Bare "may" is a verb unless the question has a year.
+fn dates(text: &str, words: &[Word<'_>], has_year: bool) -> Vec<Date> {
+    let mut dates = Vec::new();
+    // A number belongs to one date only.
+    let mut taken = 0;
+    for (at, word) in words.iter().enumerate() {
+        let Some(month) = time::month(word.text) else {
+            continue;
+        };
+        let before = day_before(text, words, at, taken);
+        let after = day_after(text, words, at);
+        taken = after.map_or(word.end, |(_, end)| end);
+        let day = before.or(after.map(|(day, _)| day));
+        if word.text != "may" || day.is_some() || has_year {
+            dates.push(Date { month, day });
+        }
+    }
+    dates
+}
+
+fn day_before(text: &str, words: &[Word<'_>], at: usize, taken: usize) -> Option<i8> {
+    let blank = |at: usize| Some(text.get(words.get(at)?.end..words.get(at + 1)?.start)? == " ");
+    let mut at = at.checked_sub(1).filter(|&at| blank(at) == Some(true))?;
+    if words.get(at)?.text == "of" {
+        at = at.checked_sub(1).filter(|&at| blank(at) == Some(true))?;
+    }
+    let word = words.get(at).filter(|word| word.start >= taken)?;
+    let suffixes = ["st", "nd", "rd", "th"];
+    let number = suffixes
+        .iter()
+        .find_map(|suffix| word.text.strip_suffix(suffix));
+    day_number(number.unwrap_or(word.text))
+}
+
+/// The number behind a month and where it ends.
+fn day_after(text: &str, words: &[Word<'_>], at: usize) -> Option<(i8, usize)> {
+    let next = words.get(at + 1)?;
+    if text.get(words.get(at)?.end..next.start)? != " " {
+        return None;
+    }
+    let digits = next.text.bytes().take_while(u8::is_ascii_digit).count();
+    Some((day_number(next.text.get(..digits)?)?, next.start + digits))
+}
+
+fn day_number(text: &str) -> Option<i8> {
+    let digits = (1..=2).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| text.parse().ok())?
+}
+
+fn year(word: &str) -> Option<i16> {
+    let digits = word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit());
+    let known = word.starts_with("19") || word.starts_with("20");
+    (digits && known).then(|| word.parse().ok())?
+}
+
+/// A date such as `2024-05-12` that starts at this word.
+fn iso_date(text: &str, word: &Word<'_>) -> Option<DayRange> {
+    let year = year(word.text)?;
+    let rest = text.get(word.end..)?.strip_prefix('-')?;
+    let (month, rest) = (rest.get(..2)?, rest.get(2..)?);
+    let rest = rest.strip_prefix('-')?;
+    let (day, rest) = (rest.get(..2)?, rest.get(2..)?);
+    let ends = !rest.starts_with(|c: char| c.is_ascii_digit());
+    (ends).then(|| DayRange::day(year, day_number(month)?, day_number(day)?))?
+}
+
+#[cfg(test)]
+mod tests;

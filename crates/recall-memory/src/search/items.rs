@@ -1,0 +1,208 @@
+//! What the ranker knows of each item besides its postings.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::dictionary::TermNo;
+use super::{ItemNo, NewItem};
+
+/// No item, no session.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Length norm of an item: a floor plus a share for each of its words.
+const FLOOR: f32 = 0.30;
+const SLOPE: f32 = 0.045;
+
+const LIVE: u8 = 1;
+const ASSISTANT: u8 = 2;
+/// The postings hold the item, be it live or not.
+const POSTED: u8 = 4;
+
+/// Items as columns, in the order they were written.
+#[derive(Default)]
+pub(super) struct Items {
+    flags: Vec<u8>,
+    norm: Vec<f32>,
+    day: Vec<i32>,
+    session: Vec<u32>,
+    previous: Vec<ItemNo>,
+    next: Vec<ItemNo>,
+    /// Where the terms of each item end in `terms`.
+    ends: Vec<usize>,
+    terms: Vec<TermNo>,
+    sessions: HashMap<Box<str>, u32>,
+    session_text: usize,
+    /// The newest live item of each session.
+    newest: Vec<ItemNo>,
+    live: u32,
+    /// Live items a day.
+    days: BTreeMap<i32, u32>,
+}
+
+impl Items {
+    /// Adds a live item with the terms in order, of which the first `words` count in its length.
+    ///
+    /// # Panics
+    /// At 2³² − 1 items, far beyond what memory holds.
+    pub(super) fn push(&mut self, item: &NewItem<'_>, terms: &[TermNo], words: usize) -> ItemNo {
+        let no = u32::try_from(self.flags.len())
+            .ok()
+            .filter(|&no| no != NONE);
+        let no = no.expect("an index holds fewer than 2^32 - 1 items");
+        let author = if item.assistant { ASSISTANT } else { 0 };
+        self.flags.push(POSTED | author);
+        self.norm.push(FLOOR + SLOPE * words as f32);
+        self.day.push(super::time::day_of(item.observed_at));
+        self.terms.extend_from_slice(terms);
+        self.ends.push(self.terms.len());
+        let session = self.session_no(item.session);
+        self.session.push(session);
+        self.previous.push(NONE);
+        self.next.push(NONE);
+        self.revive(no);
+        no
+    }
+
+    /// Makes an item live: counted, and linked into its session in write order.
+    pub(super) fn revive(&mut self, item: ItemNo) {
+        let at = item as usize;
+        self.flags[at] |= LIVE;
+        self.live += 1;
+        *self.days.entry(self.day[at]).or_default() += 1;
+        let session = self.session[at] as usize;
+        if session == NONE as usize {
+            return;
+        }
+        let (mut before, mut after) = (self.newest[session], NONE);
+        while before != NONE && before > item {
+            (before, after) = (self.previous[before as usize], before);
+        }
+        self.previous[at] = before;
+        self.next[at] = after;
+        if before != NONE {
+            self.next[before as usize] = item;
+        }
+        if after == NONE {
+            self.newest[session] = item;
+        } else {
+            self.previous[after as usize] = item;
+        }
+    }
+
+    /// Makes an item dead: not counted, and its session closes over it.
+    pub(super) fn bury(&mut self, item: ItemNo) {
+        let at = item as usize;
+        self.flags[at] &= !LIVE;
+        self.live -= 1;
+        if let Some(count) = self.days.get_mut(&self.day[at]) {
+            *count -= 1;
+            if *count == 0 {
+                self.days.remove(&self.day[at]);
+            }
+        }
+        let session = self.session[at] as usize;
+        if session == NONE as usize {
+            return;
+        }
+        let (before, after) = (self.previous[at], self.next[at]);
+        if before != NONE {
+            self.next[before as usize] = after;
+        }
+        if after == NONE {
+            self.newest[session] = before;
+        } else {
+            self.previous[after as usize] = before;
+        }
+    }
+
+    pub(super) fn is_known(&self, item: ItemNo) -> bool {
+        (item as usize) < self.flags.len()
+    }
+
+    pub(super) fn is_live(&self, item: ItemNo) -> bool {
+        self.flags[item as usize] & LIVE != 0
+    }
+
+    pub(super) fn by_assistant(&self, item: ItemNo) -> bool {
+        self.flags[item as usize] & ASSISTANT != 0
+    }
+
+    pub(super) fn is_posted(&self, item: ItemNo) -> bool {
+        self.flags[item as usize] & POSTED != 0
+    }
+
+    pub(super) fn set_posted(&mut self, item: ItemNo) {
+        self.flags[item as usize] |= POSTED;
+    }
+
+    /// Notes that the postings hold live items only.
+    pub(super) fn dead_are_unposted(&mut self) {
+        for flags in self.flags.iter_mut().filter(|flags| **flags & LIVE == 0) {
+            *flags &= !POSTED;
+        }
+    }
+
+    pub(super) fn norm(&self, item: ItemNo) -> f32 {
+        self.norm[item as usize]
+    }
+
+    pub(super) fn day(&self, item: ItemNo) -> i32 {
+        self.day[item as usize]
+    }
+
+    /// The live item before this one in its session, or `NONE`.
+    pub(super) fn previous(&self, item: ItemNo) -> ItemNo {
+        self.previous[item as usize]
+    }
+
+    /// The live item behind this one in its session, or `NONE`.
+    pub(super) fn next(&self, item: ItemNo) -> ItemNo {
+        self.next[item as usize]
+    }
+
+    /// The terms of an item in text order.
+    pub(super) fn terms(&self, item: ItemNo) -> &[TermNo] {
+        let at = item as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.terms[start..self.ends[at]]
+    }
+
+    /// Live items a day, by day.
+    pub(super) fn days(&self) -> &BTreeMap<i32, u32> {
+        &self.days
+    }
+
+    pub(super) fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Items ever written.
+    pub(super) fn written(&self) -> usize {
+        self.flags.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        const COLUMNS: usize = 1 + 5 * size_of::<u32>() + size_of::<usize>();
+        const DAY: usize = 16;
+        const SESSION: usize = size_of::<(Box<str>, u32)>() + 8;
+        self.flags.capacity() * COLUMNS
+            + self.terms.capacity() * size_of::<TermNo>()
+            + self.days.len() * DAY
+            + self.sessions.capacity() * SESSION
+            + self.session_text
+    }
+
+    fn session_no(&mut self, name: Option<&str>) -> u32 {
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            return NONE;
+        };
+        if let Some(&no) = self.sessions.get(name) {
+            return no;
+        }
+        // There are never more sessions than items, so the number fits.
+        let no = self.newest.len() as u32;
+        self.sessions.insert(name.into(), no);
+        self.session_text += name.len();
+        self.newest.push(NONE);
+        no
+    }
+}

@@ -1,0 +1,71 @@
+//! Working memory of a query, one per thread, as long as the largest index it has searched.
+
+use std::cell::Cell;
+
+use super::ItemNo;
+
+thread_local! {
+    static SCRATCH: Cell<Scratch> = const { Cell::new(Scratch::new()) };
+}
+
+/// Scores of a query in progress; all zero between queries.
+pub(super) struct Scratch {
+    /// Score of each item.
+    pub(super) total: Vec<f32>,
+    /// Best weight of each item for the term at hand.
+    best: Vec<f32>,
+    /// Items whose `best` is set.
+    noted: Vec<ItemNo>,
+    /// Items whose `total` is set.
+    pub(super) candidates: Vec<ItemNo>,
+}
+
+impl Scratch {
+    const fn new() -> Self {
+        Self {
+            total: Vec::new(),
+            best: Vec::new(),
+            noted: Vec::new(),
+            candidates: Vec::new(),
+        }
+    }
+
+    /// Offers a weight for the term at hand; an item keeps its best.
+    pub(super) fn put(&mut self, item: ItemNo, weight: f32) {
+        let best = &mut self.best[item as usize];
+        if *best == 0.0 {
+            self.noted.push(item);
+        }
+        if weight > *best {
+            *best = weight;
+        }
+    }
+
+    /// Adds the best weights of the term at hand to the scores.
+    pub(super) fn end_term(&mut self) {
+        for &item in &self.noted {
+            let total = &mut self.total[item as usize];
+            if *total == 0.0 {
+                self.candidates.push(item);
+            }
+            *total += self.best[item as usize];
+            self.best[item as usize] = 0.0;
+        }
+        self.noted.clear();
+    }
+}
+
+/// Runs a query with the thread's working memory, grown to `items`.
+///
+/// The memory leaves its place meanwhile: a query inside the query, or after one that panicked,
+/// finds an empty one.
+pub(super) fn with<R>(items: usize, query: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = SCRATCH.replace(Scratch::new());
+    if scratch.total.len() < items {
+        scratch.total.resize(items, 0.0);
+        scratch.best.resize(items, 0.0);
+    }
+    let result = query(&mut scratch);
+    SCRATCH.set(scratch);
+    result
+}

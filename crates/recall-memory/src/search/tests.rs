@@ -1,0 +1,5 @@
+mod behaviour;
+mod languages;
+mod properties;
+mod reference;
+mod synthetic;

@@ -1,0 +1,341 @@
+//! Time phrases in a text: "three weeks ago", "last Tuesday", "in March".
+//!
+//! Days are days of UTC and weeks begin on Monday. A phrase means whole days:
+//!
+//! | phrase | span |
+//! |---|---|
+//! | today, tonight; yesterday; the day before yesterday | that day |
+//! | this week, month, year | the whole of it |
+//! | this weekend | Saturday and Sunday of this week |
+//! | last (previous) week, month, year | the whole one before this |
+//! | past week, month, year | seven days, one month, one year up to today |
+//! | last, past N days, weeks, months, years | that long up to today |
+//! | last, past weekend | the latest one that is over |
+//! | last, past Tuesday | the latest one before today |
+//! | N days ago | that day |
+//! | N weeks ago | that day, three days more on each side |
+//! | N months ago, N years ago | that month, that year |
+//! | in, during, last, past March | the latest March that has begun; with a year, that one |
+//!
+//! N is a number up to 4 digits, a word up to twelve, "a", "a couple of" or "a few" (three).
+
+use jiff::civil::{Date, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Span as Length, Timestamp, ToSpan};
+
+use super::words::head;
+
+/// Spans found in one text at most.
+const MAX_SPANS: usize = 16;
+/// Bytes of a text that are read.
+const MAX_BYTES: usize = 64 * 1024;
+const DAY_SECONDS: i64 = 86_400;
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// A stretch of time, from its first instant until just before `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First instant.
+    pub from: Timestamp,
+    /// First instant that is too late.
+    pub to: Timestamp,
+}
+
+/// The spans that the time phrases of a text mean at `now`, in order of appearance.
+pub fn spans(text: &str, now: Timestamp) -> Vec<Span> {
+    let text = head(text, MAX_BYTES).to_lowercase();
+    let found = phrases(&text, now, &[relative_phrase, month_phrase]);
+    found.into_iter().filter_map(DayRange::span).collect()
+}
+
+/// Days from the first to the last, counted from 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DayRange {
+    pub(super) first: i32,
+    pub(super) last: i32,
+}
+
+impl DayRange {
+    pub(super) fn day(year: i16, month: i8, day: i8) -> Option<Self> {
+        let date = Date::new(year, month, day).ok()?;
+        Self::between(date, date)
+    }
+
+    pub(super) fn month(year: i16, month: i8) -> Option<Self> {
+        let first = Date::new(year, month, 1).ok()?;
+        Self::between(first, first.last_of_month())
+    }
+
+    pub(super) fn year(year: i16) -> Option<Self> {
+        let first = Date::new(year, 1, 1).ok()?;
+        Self::between(first, first.last_of_year())
+    }
+
+    fn between(first: Date, last: Date) -> Option<Self> {
+        Some(Self {
+            first: day_no(first)?,
+            last: day_no(last)?,
+        })
+    }
+
+    fn span(self) -> Option<Span> {
+        let start = |day: i32| Timestamp::from_second(i64::from(day) * DAY_SECONDS).ok();
+        Some(Span {
+            from: start(self.first)?,
+            to: start(self.last + 1).unwrap_or(Timestamp::MAX),
+        })
+    }
+}
+
+/// The day of an instant, counted from 1970-01-01.
+pub(super) fn day_of(at: Timestamp) -> i32 {
+    // Every timestamp is within ten thousand years, so the day fits.
+    at.as_nanosecond()
+        .div_euclid(i128::from(DAY_SECONDS) * 1_000_000_000) as i32
+}
+
+/// The year that a day is in, and its first day.
+pub(super) fn year_of(day: i32) -> Option<(i16, i32)> {
+    let date = date_of(Timestamp::from_second(i64::from(day) * DAY_SECONDS).ok()?);
+    Some((date.year(), day_no(date.first_of_year())?))
+}
+
+/// The number of a month named in lower case.
+pub(super) fn month(word: &str) -> Option<i8> {
+    MONTHS
+        .iter()
+        .zip(1..)
+        .find_map(|(&name, number)| (name == word).then_some(number))
+}
+
+/// The day ranges of the phrases that count from now, in a text in lower case.
+pub(super) fn relative(text: &str, now: Timestamp) -> Vec<DayRange> {
+    phrases(text, now, &[relative_phrase])
+}
+
+/// Reads a phrase at the start of the words: its days and how many words it has.
+type Reader = fn(&[&str], Date) -> Option<(DayRange, usize)>;
+
+fn phrases(text: &str, now: Timestamp, readers: &[Reader]) -> Vec<DayRange> {
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let today = date_of(now);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < words.len() && found.len() < MAX_SPANS {
+        match readers.iter().find_map(|read| read(&words[at..], today)) {
+            Some((days, length)) => {
+                found.push(days);
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+fn relative_phrase(words: &[&str], today: Date) -> Option<(DayRange, usize)> {
+    match *words {
+        ["today" | "tonight", ..] => Some((back(today, 0.days())?, 1)),
+        ["day", "before", "yesterday", ..] => Some((back(today, 2.days())?, 3)),
+        ["yesterday", ..] => Some((back(today, 1.days())?, 1)),
+        ["this", unit, ..] => Some((this(unit, today)?, 2)),
+        [how @ ("last" | "previous" | "past"), unit, ..] => match previous(how, unit, today) {
+            Some(days) => Some((days, 2)),
+            None => {
+                let (count, unit, length) = quantity(&words[1..])?;
+                let first = today.checked_sub(unit.times(count)).ok()?;
+                Some((DayRange::between(first, today)?, length + 1))
+            }
+        },
+        _ => {
+            let (count, unit, length) = quantity(words)?;
+            let ago = words.get(length) == Some(&"ago");
+            ago.then(|| Some((around(count, unit, today)?, length + 1)))?
+        }
+    }
+}
+
+fn month_phrase(words: &[&str], today: Date) -> Option<(DayRange, usize)> {
+    let ["in" | "during" | "last" | "past", name, ..] = *words else {
+        return None;
+    };
+    let month = month(name)?;
+    let year = words
+        .get(2)
+        .filter(|year| year.len() == 4)
+        .and_then(|year| year.parse().ok());
+    let latest = today.year() - i16::from(month > today.month());
+    let length = if year.is_some() { 3 } else { 2 };
+    Some((DayRange::month(year.unwrap_or(latest), month)?, length))
+}
+
+fn this(unit: &str, today: Date) -> Option<DayRange> {
+    let monday = back_to(Weekday::Monday, today)?;
+    match unit {
+        "week" => DayRange::between(monday, monday.checked_add(6.days()).ok()?),
+        "weekend" => weekend_after(monday),
+        "month" => DayRange::month(today.year(), today.month()),
+        "year" => DayRange::year(today.year()),
+        "morning" | "afternoon" | "evening" => back(today, 0.days()),
+        _ => None,
+    }
+}
+
+fn previous(how: &str, unit: &str, today: Date) -> Option<DayRange> {
+    if how == "past" {
+        let length = match unit {
+            "week" => 1.week(),
+            "month" => 1.month(),
+            "year" => 1.year(),
+            _ => return previous("last", unit, today),
+        };
+        return DayRange::between(today.checked_sub(length).ok()?, today);
+    }
+    let last_monday = back_to(Weekday::Monday, today)?
+        .checked_sub(1.week())
+        .ok()?;
+    match unit {
+        "week" => DayRange::between(last_monday, last_monday.checked_add(6.days()).ok()?),
+        "weekend" => weekend_after(last_monday),
+        "month" => around(1, Unit::Month, today),
+        "year" => around(1, Unit::Year, today),
+        "night" => back(today, 1.days()),
+        _ => {
+            let date = back_to(weekday(unit)?, today.yesterday().ok()?)?;
+            DayRange::between(date, date)
+        }
+    }
+}
+
+/// Saturday and Sunday of the week that begins on this Monday.
+fn weekend_after(monday: Date) -> Option<DayRange> {
+    let after = |days: i64| monday.checked_add(days.days()).ok();
+    DayRange::between(after(5)?, after(6)?)
+}
+
+/// The day this long before today.
+fn back(today: Date, length: Length) -> Option<DayRange> {
+    let date = today.checked_sub(length).ok()?;
+    DayRange::between(date, date)
+}
+
+/// The latest such weekday, today included.
+fn back_to(weekday: Weekday, today: Date) -> Option<Date> {
+    today
+        .checked_sub(i64::from(today.weekday().since(weekday)).days())
+        .ok()
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Unit {
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+impl Unit {
+    fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "day" | "days" => Self::Day,
+            "week" | "weeks" => Self::Week,
+            "month" | "months" => Self::Month,
+            "year" | "years" => Self::Year,
+            _ => return None,
+        })
+    }
+
+    fn times(self, count: i64) -> Length {
+        match self {
+            Self::Day => count.days(),
+            Self::Week => count.weeks(),
+            Self::Month => count.months(),
+            Self::Year => count.years(),
+        }
+    }
+}
+
+/// The days meant by so many units ago: the longer ago, the less exactly.
+fn around(count: i64, unit: Unit, today: Date) -> Option<DayRange> {
+    const SLACK: i64 = 3;
+    let date = today.checked_sub(unit.times(count)).ok()?;
+    match unit {
+        Unit::Day => DayRange::between(date, date),
+        Unit::Week => DayRange::between(
+            date.checked_sub(SLACK.days()).ok()?,
+            date.checked_add(SLACK.days()).ok()?,
+        ),
+        Unit::Month => DayRange::month(date.year(), date.month()),
+        Unit::Year => DayRange::year(date.year()),
+    }
+}
+
+/// A count with its unit at the start of the words, and how many words it has.
+fn quantity(words: &[&str]) -> Option<(i64, Unit, usize)> {
+    let (count, length) = match *words {
+        ["a", "few", ..] => (3, 2),
+        ["a", "couple", "of", ..] => (2, 3),
+        ["few", ..] => (3, 1),
+        ["couple", "of", ..] => (2, 2),
+        [number, ..] => (count(number)?, 1),
+        [] => return None,
+    };
+    Some((count, Unit::parse(words.get(length)?)?, length + 1))
+}
+
+fn count(word: &str) -> Option<i64> {
+    const WORDS: [&str; 12] = [
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    if matches!(word, "a" | "an") {
+        return Some(1);
+    }
+    let spelt = WORDS
+        .iter()
+        .zip(1..)
+        .find_map(|(&name, n)| (name == word).then_some(n));
+    let digits = word.len() <= 4 && word.bytes().all(|b| b.is_ascii_digit());
+    spelt.or_else(|| digits.then(|| word.parse().ok())?)
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    Some(match word {
+        "monday" => Weekday::Monday,
+        "tuesday" => Weekday::Tuesday,
+        "wednesday" => Weekday::Wednesday,
+        "thursday" => Weekday::Thursday,
+        "friday" => Weekday::Friday,
+        "saturday" => Weekday::Saturday,
+        "sunday" => Weekday::Sunday,
+        _ => return None,
+    })
+}
+
+fn date_of(at: Timestamp) -> Date {
+    at.to_zoned(TimeZone::UTC).date()
+}
+
+fn day_no(date: Date) -> Option<i32> {
+    Some(day_of(date.to_zoned(TimeZone::UTC).ok()?.timestamp()))
+}
+
+#[cfg(test)]
+mod tests;

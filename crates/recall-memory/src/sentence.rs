@@ -1,0 +1,108 @@
+//! How a statement reads.
+
+use std::fmt::Display;
+
+use crate::event::{Event, Placed};
+use crate::registry::NOTE;
+use crate::value::Value;
+
+/// A statement as a reader sees it: `user prefers editor: vim`; a note is its text.
+pub(crate) fn spoken(subject: &str, predicate: &str, value: &Value) -> String {
+    match predicate == NOTE {
+        true => value.to_string(),
+        false => format!("{}: {value}", about(subject, predicate)),
+    }
+}
+
+/// What a pair is about: `user prefers editor`.
+pub(crate) fn about(subject: &str, predicate: &str) -> String {
+    format!("{subject} {}", words(predicate))
+}
+
+/// The words of a withdrawal; without a value it is a withdrawal of everything.
+pub(crate) fn withdrawal(subject: &str, predicate: &str, value: Option<&Value>) -> String {
+    match value {
+        Some(value) => format!("withdrew {}", spoken(subject, predicate, value)),
+        None => format!("withdrew everything for {}", about(subject, predicate)),
+    }
+}
+
+/// What an event says, as a reader sees it.
+pub(crate) fn event(subject: &str, predicate: &str, event: &Event) -> String {
+    match (&event.value, event.retraction) {
+        (Some(value), false) => spoken(subject, predicate, value),
+        (value, _) => withdrawal(subject, predicate, value.as_ref()),
+    }
+}
+
+/// The text of an event in the log, which word search in the store reads.
+pub(crate) fn logged(placed: &Placed) -> String {
+    let (subject, words) = (&placed.subject, words(&placed.predicate));
+    let event = &placed.event;
+    match (&event.value, event.retraction) {
+        (None, _) => format!("{subject} no longer has any {words}"),
+        (Some(value), true) => format!("not: {subject} {words} {value}"),
+        (Some(value), false) => with_evidence(format!("{subject} {words} {value}"), event),
+    }
+}
+
+/// The text that word search here ranks: a note is its own words.
+pub(crate) fn indexed(subject: &str, predicate: &str, event: &Event) -> String {
+    let Some(value) = &event.value else {
+        return String::new();
+    };
+    match predicate == NOTE {
+        true => value.to_string(),
+        false => with_evidence(format!("{subject} {} {value}", words(predicate)), event),
+    }
+}
+
+/// The whole sentence of `text` that holds `evidence`; the evidence alone where there is no text.
+pub(crate) fn around<'a>(evidence: &'a str, text: Option<&'a str>) -> &'a str {
+    let found = text.and_then(|text| Some((text, text.find(evidence)?)));
+    let Some((text, at)) = found else {
+        return evidence;
+    };
+    let end = at + evidence.len();
+    let start = text
+        .char_indices()
+        .take_while(|(place, _)| *place < at)
+        .filter(|(place, letter)| ends_sentence(text, *place, *letter))
+        .map(|(place, letter)| place + letter.len_utf8())
+        .last()
+        .unwrap_or(0);
+    let closed = evidence.ends_with(['.', '!', '?', '\n']);
+    let stop = text
+        .char_indices()
+        .skip_while(|(place, _)| *place < end)
+        .find(|(place, letter)| ends_sentence(text, *place, *letter))
+        .map_or(text.len(), |(place, letter)| place + letter.len_utf8());
+    let stop = if closed { end } else { stop };
+    text.get(start..stop).unwrap_or(evidence).trim()
+}
+
+/// A point ends a sentence only before a space, so that `3.5` and `example.com` stay whole.
+fn ends_sentence(text: &str, place: usize, letter: char) -> bool {
+    let next = text
+        .get(place + letter.len_utf8()..)
+        .and_then(|rest| rest.chars().next());
+    match letter {
+        '\n' => true,
+        '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
+        _ => false,
+    }
+}
+
+fn words(predicate: &str) -> String {
+    predicate.replace('_', " ")
+}
+
+fn with_evidence(sentence: impl Display, event: &Event) -> String {
+    match event.evidence() {
+        Some(evidence) => format!("{sentence}\n{evidence}"),
+        None => sentence.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

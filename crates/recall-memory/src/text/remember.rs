@@ -1,0 +1,86 @@
+//! `remember` of the text surface: without a model, the words are kept as a note.
+
+use crate::answer::{Answer, Coverage};
+use crate::args::{Args, Fields};
+use crate::error::Error;
+use crate::json::Json;
+use crate::limits::MAX_TEXT_BYTES;
+use crate::plan::{Change, Outcome};
+use crate::typed::remember::note;
+use crate::writer::Done;
+
+/// The most messages of one call; their joined text has its own limit.
+const MAX_MESSAGES: usize = 1_024;
+
+const KEPT: &str = "The text was kept as it is, because this server has no extraction model. \
+                    Recall finds it by its words; nothing that was remembered before is replaced by it.";
+
+pub(crate) fn parse(args: Args) -> Result<Change, Error> {
+    let mut fields = args.read(&["text", "messages", "observed_at"])?;
+    let observed = fields.instant("observed_at")?;
+    let text = fields
+        .string("text", MAX_TEXT_BYTES)?
+        .filter(|text| !text.trim().is_empty());
+    let messages = fields
+        .list("messages", MAX_MESSAGES, &["role", "content"])?
+        .unwrap_or_default();
+    let (text, assistant) = match (text, messages.is_empty()) {
+        (Some(text), true) => (text, false),
+        (None, false) => join(messages)?,
+        (Some(_), false) => {
+            return Err(fields.fault("messages", "cannot go with text; send one of them"));
+        }
+        (None, true) => {
+            return Err(Error::refused(
+                "text or messages is required and must say something",
+            ));
+        }
+    };
+    if text.len() > MAX_TEXT_BYTES {
+        let reason = format!(
+            "may have at most {MAX_TEXT_BYTES} bytes together, got {}",
+            text.len()
+        );
+        return Err(fields.fault("messages", &reason));
+    }
+    Ok(Change::Remember(Box::new(note(&text, observed, assistant))))
+}
+
+/// Joins messages, each to one line; says whether all of them are an assistant's.
+fn join(messages: Vec<Fields>) -> Result<(String, bool), Error> {
+    let mut lines = Vec::with_capacity(messages.len());
+    let mut assistant = true;
+    for mut message in messages {
+        let role = message.need_string("role", MAX_TEXT_BYTES)?;
+        let speaker = match role.as_str() {
+            "user" => "User",
+            "assistant" => "Assistant",
+            _ => {
+                return Err(
+                    message.fault("role", &format!("must be user or assistant, got {role:?}"))
+                );
+            }
+        };
+        assistant &= speaker == "Assistant";
+        let content = message.need_string("content", MAX_TEXT_BYTES)?;
+        let words: Vec<&str> = content.split_whitespace().collect();
+        lines.push(format!("{speaker}: {}", words.join(" ")));
+    }
+    Ok((lines.join("\n"), assistant))
+}
+
+pub(crate) fn answer(done: &Done) -> Answer {
+    let known = match &done.outcome {
+        Outcome::Remembered(remembered) => remembered.already_known,
+        Outcome::Text(_) | Outcome::Withdrawn(_) | Outcome::Forgotten(_) => false,
+    };
+    let mut json = Json::default();
+    json.object(|json| {
+        json.key("kept_as_text").bool(true);
+        if known {
+            json.key("already_known").bool(true);
+        }
+        json.key("note").string(KEPT);
+    });
+    Answer::new(json, done.revision, 1, Coverage::default())
+}

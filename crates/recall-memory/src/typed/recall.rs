@@ -1,0 +1,303 @@
+//! `recall`: what is believed, or was: of a pair, of a subject, under a predicate, or by words.
+
+use jiff::Timestamp;
+
+use crate::answer::{Answer, Coverage, count};
+use crate::args::Args;
+use crate::card::{Card, FormerCard};
+use crate::error::Error;
+use crate::event::Event;
+use crate::fold::Belief;
+use crate::json::Json;
+use crate::limits::{
+    DEFAULT_RECALL, MAX_PREDICATE_BYTES, MAX_QUERY_BYTES, MAX_RECALL, MAX_SUBJECT_BYTES,
+};
+use crate::time;
+use crate::view::{Find, Pair, View};
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Recall {
+    subject: Option<String>,
+    predicate: Option<String>,
+    query: Option<String>,
+    as_of: Option<Timestamp>,
+    min_confidence: f64,
+    limit: u32,
+    with_sources: bool,
+    after: Option<Timestamp>,
+    before: Option<Timestamp>,
+}
+
+pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
+    let mut fields = args.read(&[
+        "subject",
+        "predicate",
+        "query",
+        "as_of",
+        "min_confidence",
+        "limit",
+        "with_sources",
+        "observed_after",
+        "observed_before",
+    ])?;
+    let says = |text: &String| !text.trim().is_empty();
+    let subject = fields.string("subject", MAX_SUBJECT_BYTES)?.filter(says);
+    let predicate = fields
+        .string("predicate", MAX_PREDICATE_BYTES)?
+        .filter(says);
+    let query = fields.string("query", MAX_QUERY_BYTES)?.filter(says);
+    if subject.is_none() && predicate.is_none() && query.is_none() {
+        return Err(Error::refused(
+            "give a query to search by words, or a subject, a predicate or both to read what they hold",
+        ));
+    }
+    let min_confidence = fields.number("min_confidence")?.unwrap_or(0.0);
+    if !(0.0..=1.0).contains(&min_confidence) {
+        return Err(fields.fault("min_confidence", "must be between 0 and 1"));
+    }
+    let limit = fields.whole("limit")?.filter(|limit| *limit > 0);
+    let limit = limit.unwrap_or(DEFAULT_RECALL.into());
+    let limit = u32::try_from(limit)
+        .ok()
+        .filter(|limit| *limit <= MAX_RECALL)
+        .ok_or_else(|| {
+            fields.fault(
+                "limit",
+                &format!("may be at most {MAX_RECALL}, got {limit}"),
+            )
+        })?;
+    Ok(Recall {
+        subject,
+        predicate,
+        query,
+        as_of: fields.instant("as_of")?,
+        min_confidence,
+        limit,
+        with_sources: fields.flag("with_sources")?.unwrap_or(false),
+        after: fields.instant("observed_after")?,
+        before: fields.instant("observed_before")?,
+    })
+}
+
+/// The subject and predicate that an answer is confined to, as the view knows them.
+#[derive(Clone, Copy, Debug)]
+struct Scope {
+    subject: Option<u32>,
+    predicate: Option<u32>,
+}
+
+impl Recall {
+    pub(crate) fn answer(&self, view: &View, now: Timestamp) -> Answer {
+        let find = Find::new(view, self.as_of);
+        let (found, coverage) = match self.scope(view) {
+            Err(coverage) => (Vec::new(), coverage),
+            Ok(scope) => match (&self.query, scope) {
+                (Some(query), Scope { subject, predicate })
+                    if subject.is_none() || predicate.is_none() =>
+                {
+                    self.by_words(&find, scope, query, now)
+                }
+                _ => self.by_name(&find, scope),
+            },
+        };
+        let mut json = Json::default();
+        let at = self.as_of.unwrap_or(now);
+        json.array(&found, |json, (pair, belief)| {
+            self.write(json, &find, pair, belief, at);
+        });
+        Answer::new(json, view.revision(), found.len(), coverage)
+    }
+
+    /// What the names mean to the view; coverage of an empty answer when they mean nothing.
+    fn scope(&self, view: &View) -> Result<Scope, Coverage> {
+        let predicate = match &self.predicate {
+            Some(name) => Some(
+                view.predicate_no(name)
+                    .ok_or_else(Coverage::unknown_predicate)?,
+            ),
+            None => None,
+        };
+        let nothing = || Coverage::of(0, 0, 0);
+        let subject = match &self.subject {
+            Some(name) => Some(view.subject_no(name).ok_or_else(nothing)?),
+            None => None,
+        };
+        Ok(Scope { subject, predicate })
+    }
+
+    fn by_name<'v>(&self, find: &Find<'v>, scope: Scope) -> (Vec<(&'v Pair, Belief)>, Coverage) {
+        let view = find.view;
+        let limit = self.limit as usize;
+        let mut found = Vec::new();
+        let (mut in_scope, mut considered) = (0, 0);
+        for no in scope.pairs(view) {
+            let Some(pair) = view.pair(no) else { continue };
+            let believed = find.believed(no, pair);
+            in_scope += believed.len();
+            if self.is_plain() {
+                considered += believed.len();
+                let room = limit - found.len();
+                found.extend(
+                    believed
+                        .iter()
+                        .take(room)
+                        .map(|belief| (pair, belief.clone())),
+                );
+                if found.len() == limit && self.as_of.is_none() {
+                    let in_scope = scope.held(view);
+                    return (found, Coverage::of(in_scope, in_scope, count(limit)));
+                }
+                continue;
+            }
+            for belief in believed.iter() {
+                let event = pair.events.get(belief.slot as usize);
+                if event.is_some_and(|event| self.accepts(event)) {
+                    considered += 1;
+                    if found.len() < limit {
+                        found.push((pair, belief.clone()));
+                    }
+                }
+            }
+        }
+        let shown = count(found.len());
+        (
+            found,
+            Coverage::of(count(in_scope), count(considered), shown),
+        )
+    }
+
+    fn by_words<'v>(
+        &self,
+        find: &Find<'v>,
+        scope: Scope,
+        query: &str,
+        now: Timestamp,
+    ) -> (Vec<(&'v Pair, Belief)>, Coverage) {
+        let view = find.view;
+        let now = self.as_of.unwrap_or(now);
+        let keep = |pair: &Pair, event: &Event| scope.holds(pair) && self.accepts(event);
+        let mut places = find.rank(query, now, self.limit as usize, &keep);
+        places.sort_by_key(|place| {
+            let note = view.pair(place.pair).is_some_and(|pair| view.is_note(pair));
+            (!place.in_time, note)
+        });
+        let found: Vec<_> = places
+            .iter()
+            .filter_map(|place| find.belief(place.pair, place.slot))
+            .collect();
+        let in_scope = scope.held(view);
+        let coverage = Coverage::of(in_scope, in_scope, count(found.len()));
+        (found, coverage)
+    }
+
+    fn is_plain(&self) -> bool {
+        self.min_confidence <= 0.0 && self.after.is_none() && self.before.is_none()
+    }
+
+    fn accepts(&self, event: &Event) -> bool {
+        event.confidence >= self.min_confidence
+            && self.after.is_none_or(|after| event.observed >= after)
+            && self.before.is_none_or(|before| event.observed <= before)
+    }
+
+    fn write(&self, json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief, at: Timestamp) {
+        let Some(mut card) = find.view.card(pair, belief) else {
+            return;
+        };
+        card.elsewhere = elsewhere(find, pair, &card);
+        json.object(|json| {
+            card.write(json);
+            json.key("days_ago").int(time::days(card.observed, at));
+            if self.with_sources {
+                sources(json, find.view, pair, belief);
+            }
+        });
+    }
+}
+
+impl Scope {
+    /// The pairs to look through: typed ones before notes, each in the order of first mention.
+    fn pairs(self, view: &View) -> Vec<u32> {
+        match (self.subject, self.predicate) {
+            (Some(subject), Some(predicate)) => {
+                view.pair_no(subject, predicate).into_iter().collect()
+            }
+            (Some(subject), None) => {
+                let pairs = view.subject(subject).map(|subject| subject.pairs.clone());
+                let mut pairs = pairs.unwrap_or_default();
+                pairs.sort_by_key(|no| view.pair(*no).is_some_and(|pair| view.is_note(pair)));
+                pairs
+            }
+            (None, Some(predicate)) => {
+                let pairs = view
+                    .predicate(predicate)
+                    .map(|predicate| predicate.pairs.clone());
+                pairs.unwrap_or_default()
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// What is believed now within the scope.
+    fn held(self, view: &View) -> u32 {
+        match (self.subject, self.predicate) {
+            (Some(subject), Some(predicate)) => view
+                .pair_no(subject, predicate)
+                .and_then(|no| view.pair(no))
+                .map_or(0, |pair| count(pair.believed.len())),
+            (Some(subject), None) => view.subject(subject).map_or(0, |subject| subject.held),
+            (None, Some(predicate)) => view
+                .predicate(predicate)
+                .map_or(0, |predicate| predicate.held),
+            (None, None) => view.held(),
+        }
+    }
+
+    fn holds(self, pair: &Pair) -> bool {
+        self.subject.is_none_or(|subject| subject == pair.subject)
+            && self
+                .predicate
+                .is_none_or(|predicate| predicate == pair.predicate)
+    }
+}
+
+/// The subject's beliefs under other predicates that hold the same value.
+pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, card: &Card) -> Vec<FormerCard> {
+    let view = find.view;
+    if view.is_note(pair) || !view.maybe_elsewhere(pair.subject, &card.value) {
+        return Vec::new();
+    }
+    let pairs = view
+        .subject(pair.subject)
+        .map_or(&[][..], |subject| &subject.pairs);
+    pairs
+        .iter()
+        .filter_map(|no| Some((*no, view.pair(*no)?)))
+        .filter(|(_, other)| other.predicate != pair.predicate && !view.is_note(other))
+        .filter_map(|(no, other)| {
+            let believed = find.believed(no, other);
+            let belief = believed.find(&card.value, |slot| other.event(slot))?;
+            Some(FormerCard::beside(
+                &view.card(other, belief)?,
+                &card.predicate,
+            ))
+        })
+        .collect()
+}
+
+/// Where a belief that was drawn from a text comes from.
+fn sources(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
+    let Some(event) = pair.events.get(belief.slot as usize) else {
+        return;
+    };
+    if let Some(evidence) = event.evidence() {
+        json.key("evidence").string(evidence);
+    }
+    if let Some(id) = event.evidence_id() {
+        json.key("evidence_id").display(id);
+    }
+    if let Some(text) = view.source_text(event) {
+        json.key("source_text").string(text);
+    }
+}

@@ -1,0 +1,138 @@
+//! `remember`: one statement, or a text with the statements drawn from it.
+
+mod parse;
+
+use std::collections::HashSet;
+
+use crate::answer::{Answer, Coverage};
+use crate::card::Card;
+use crate::json::Json;
+use crate::limits::{MAX_COMPARED, MAX_RELATED};
+use crate::plan::{Outcome, Remembered, Replace, Statement, TextRemembered};
+use crate::value::{Value, lower};
+use crate::view::View;
+use crate::writer::Done;
+
+pub(crate) use parse::{note, parse};
+
+pub(crate) fn answer(view: Option<&View>, done: &Done) -> Answer {
+    let mut json = Json::default();
+    let mut items = 1;
+    match &done.outcome {
+        Outcome::Remembered(remembered) => {
+            let related = view.map(|view| related(view, &remembered.stored));
+            json.object(|json| write(json, remembered, &related.unwrap_or_default()));
+        }
+        Outcome::Text(text) => {
+            items = text.results.len();
+            json.object(|json| write_text(json, text));
+        }
+        Outcome::Withdrawn(_) | Outcome::Forgotten(_) => {}
+    }
+    Answer::new(json, done.revision, items, Coverage::default())
+}
+
+/// The subject's beliefs under other predicates that a statement may contradict: those that share
+/// most words with it first, then the latest.
+fn related(view: &View, stored: &Card) -> Vec<Card> {
+    let subject = view
+        .subject_no(&stored.subject)
+        .and_then(|no| view.subject(no));
+    let pairs = subject.map_or(&[][..], |subject| &subject.pairs);
+    let words = words(&stored.predicate, &stored.value);
+    let mut found: Vec<_> = pairs
+        .iter()
+        .rev()
+        .filter_map(|no| view.pair(*no))
+        .filter(|pair| !view.is_note(pair) && view.predicate_name(pair) != stored.predicate)
+        .flat_map(|pair| pair.believed.iter().rev().map(move |belief| (pair, belief)))
+        .take(MAX_COMPARED)
+        .filter_map(|(pair, belief)| {
+            let event = pair.events.get(belief.slot as usize)?;
+            let other = self::words(&view.predicate_name(pair), event.value.as_ref()?);
+            let shared = other.intersection(&words).count();
+            Some(((shared, event.observed), (pair, belief)))
+        })
+        .collect();
+    found.sort_by(|(one, _), (two, _)| two.cmp(one));
+    found
+        .into_iter()
+        .take(MAX_RELATED)
+        .filter_map(|(_, (pair, belief))| view.card(pair, belief))
+        .collect()
+}
+
+fn words(predicate: &str, value: &Value) -> HashSet<String> {
+    let value = lower(&value.to_string());
+    let words = value
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    words
+        .chain(predicate.split('_'))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn write(json: &mut Json, remembered: &Remembered, related: &[Card]) {
+    json.key("stored")
+        .object(|json| remembered.stored.write(json));
+    if remembered.already_known {
+        json.key("already_known").bool(true);
+    }
+    cards(json, "superseded", &remembered.superseded);
+    cards(json, "related", related);
+    if !remembered.unreplaced.is_empty() {
+        json.key("unreplaced")
+            .array(&remembered.unreplaced, replace);
+    }
+}
+
+fn write_text(json: &mut Json, text: &TextRemembered) {
+    json.key("episode")
+        .object(|json| write(json, &text.episode, &[]));
+    match text.proposals.is_empty() {
+        true => json.key("proposals").raw("null"),
+        false => json.key("proposals").array(&text.proposals, proposal),
+    }
+    json.key("results").array(&text.results, |json, result| {
+        json.object(|json| write(json, result, &[]));
+    });
+    if !text.unfiled.is_empty() {
+        let unfiled = text.unfiled.iter().filter_map(|at| text.proposals.get(*at));
+        json.key("unfiled").array(unfiled, proposal);
+    }
+}
+
+fn cards(json: &mut Json, name: &str, cards: &[Card]) {
+    if !cards.is_empty() {
+        json.key(name)
+            .array(cards, |json, card| json.object(|json| card.write(json)));
+    }
+}
+
+fn proposal(json: &mut Json, statement: &Statement) {
+    json.object(|json| {
+        json.key("subject").string(&statement.subject);
+        json.key("predicate").string(&statement.predicate);
+        json.key("value").value(&statement.value);
+        if let Some(evidence) = &statement.evidence {
+            json.key("evidence").string(evidence);
+        }
+        if let Some(cardinality) = statement.cardinality {
+            json.key("cardinality").string(cardinality.as_str());
+        }
+        if let Some(description) = &statement.description {
+            json.key("description").string(description);
+        }
+        if !statement.replaces.is_empty() {
+            json.key("replaces").array(&statement.replaces, replace);
+        }
+    });
+}
+
+fn replace(json: &mut Json, replace: &Replace) {
+    json.object(|json| {
+        json.key("predicate").string(&replace.predicate);
+        json.key("value").value(&replace.value);
+    });
+}

@@ -1,0 +1,354 @@
+//! From texts to the typed configuration.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use recall_keys::parse_go;
+use recall_memory::Surface;
+use recall_telemetry::LogFormat;
+
+use super::{ConfigError, Settings};
+
+const MIN_KEY_TTL: Duration = Duration::from_secs(10);
+const MAX_KEY_TTL: Duration = Duration::from_secs(24 * 3600);
+
+/// Where memory is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Backend {
+    /// In one file under this folder.
+    Embedded(PathBuf),
+    /// In the process: gone with it. For tests.
+    Memory,
+}
+
+/// The configuration of a server.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Address of the Memory API.
+    pub listen: SocketAddr,
+    /// Address of the admin routes.
+    pub admin_listen: SocketAddr,
+    /// Where memory is kept.
+    pub backend: Backend,
+    /// The tools offered.
+    pub surface: Surface,
+    /// Whether writes may define predicates; `None` leaves it to the surface.
+    pub open: Option<bool>,
+    /// A registry file instead of the starter registry.
+    pub predicates: Option<PathBuf>,
+    /// Bytes for resident views.
+    pub view_memory: u64,
+    /// How stale a read may be against foreign writers.
+    pub freshness: Duration,
+    /// How long a checked key is trusted while the store is away.
+    pub auth_cache_ttl: Duration,
+    /// A file with an admin key.
+    pub bootstrap_key_file: Option<PathBuf>,
+    /// A file of fixed keys.
+    pub keys_file: Option<PathBuf>,
+    /// Live keys of one pod.
+    pub max_keys_per_pod: u32,
+    /// The token exchange, if on.
+    pub kubernetes: Option<Kubernetes>,
+    /// How log lines look.
+    pub log_format: LogFormat,
+    /// What is logged.
+    pub log_filter: String,
+}
+
+/// The configuration of the token exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kubernetes {
+    /// The API server; in-cluster or from the kubeconfig if absent.
+    pub api: Option<String>,
+    /// Its CA bundle.
+    pub ca_file: Option<PathBuf>,
+    /// The server's own token.
+    pub token_file: Option<PathBuf>,
+    /// A kubeconfig instead of the three.
+    pub kubeconfig: Option<PathBuf>,
+    /// The audience that tokens must carry.
+    pub audience: String,
+    /// Lifetime of a pod's key.
+    pub key_ttl: Duration,
+    /// The label that names the tenant.
+    pub tenant_label: Option<TenantLabel>,
+    /// The pod label that names the agent.
+    pub agent_label: Option<String>,
+    /// Whether a plain pod without the label falls back to its name.
+    pub agent_label_optional: bool,
+    /// Whether the owning SandboxClaim names the agent.
+    pub sandbox_claims: bool,
+    /// A prefix of tenants.
+    pub cluster: Option<String>,
+}
+
+/// Which object's label names the tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TenantLabel {
+    /// The pod's service account.
+    ServiceAccount(String),
+    /// The pod's namespace.
+    Namespace(String),
+}
+
+impl Config {
+    /// Parses every setting.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] for the first that is not allowed.
+    pub fn parse(settings: &Settings) -> Result<Self, ConfigError> {
+        let read = Read(settings);
+        let surface = read.one_of(
+            "surface",
+            &[("text", Surface::Text), ("typed", Surface::Typed)],
+        )?;
+        let log_format = read.optional("log-format", |text| text.parse::<LogFormat>())?;
+        Ok(Self {
+            listen: read.required("listen", address)?,
+            admin_listen: read.required("admin-listen", address)?,
+            backend: read.backend()?,
+            surface,
+            open: read.optional("open", |text| Ok::<_, String>(text == "true"))?,
+            predicates: read.path("predicates")?,
+            view_memory: read.required("view-memory", bytes)?,
+            freshness: read.required("freshness", parse_go)?,
+            auth_cache_ttl: read.required("auth-cache-ttl", parse_go)?,
+            bootstrap_key_file: read.path("bootstrap-key-file")?,
+            keys_file: read.path("keys-file")?,
+            max_keys_per_pod: read.required("max-keys-per-pod", |text| {
+                let n = text.parse().ok().filter(|n| (1..=100).contains(n));
+                n.ok_or("must be a number from 1 to 100")
+            })?,
+            kubernetes: read.kubernetes()?,
+            log_format: log_format.unwrap_or_else(LogFormat::detect),
+            log_filter: read.required("log-filter", |text| Ok::<_, String>(text.to_owned()))?,
+        })
+    }
+}
+
+struct Read<'a>(&'a Settings);
+
+impl Read<'_> {
+    fn optional<T, E: ToString>(
+        &self,
+        flag: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some((text, origin)) = self.0.get(flag) else {
+            return Ok(None);
+        };
+        parse(text).map(Some).map_err(|error| ConfigError::Value {
+            flag,
+            value: text.to_owned(),
+            origin,
+            allowed: error.to_string(),
+        })
+    }
+
+    fn required<T, E: ToString>(
+        &self,
+        flag: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, ConfigError> {
+        let missing = || ConfigError::Together(format!("--{flag} is needed"));
+        self.optional(flag, parse)?.ok_or_else(missing)
+    }
+
+    fn one_of<T: Copy>(&self, flag: &'static str, allowed: &[(&str, T)]) -> Result<T, ConfigError> {
+        self.required(flag, |text| {
+            let found = allowed
+                .iter()
+                .find(|(name, _)| *name == text)
+                .map(|(_, value)| *value);
+            let names: Vec<_> = allowed.iter().map(|(name, _)| *name).collect();
+            found.ok_or_else(|| format!("must be {}", names.join(" or ")))
+        })
+    }
+
+    fn path(&self, flag: &'static str) -> Result<Option<PathBuf>, ConfigError> {
+        self.optional(flag, |text| match text.is_empty() {
+            true => Err("must name a file"),
+            false => Ok(PathBuf::from(text)),
+        })
+    }
+
+    fn switch(&self, flag: &'static str) -> bool {
+        self.0.get(flag).is_some_and(|(text, _)| text == "true")
+    }
+
+    fn backend(&self) -> Result<Backend, ConfigError> {
+        let embedded = self.one_of("backend", &[("embedded", true), ("memory", false)])?;
+        if !embedded {
+            return Ok(Backend::Memory);
+        }
+        match self.path("data-dir")?.or_else(default_data_dir) {
+            Some(dir) => Ok(Backend::Embedded(dir)),
+            None => Err(ConfigError::Together(
+                "--data-dir is needed: neither XDG_DATA_HOME nor HOME is set".to_owned(),
+            )),
+        }
+    }
+
+    fn kubernetes(&self) -> Result<Option<Kubernetes>, ConfigError> {
+        if !self.switch("kubernetes") {
+            return self.nothing_of_kubernetes();
+        }
+        let text = |text: &str| match text.is_empty() || text.contains(char::is_whitespace) {
+            true => Err("must be a word without blanks"),
+            false => Ok(text.to_owned()),
+        };
+        let kubernetes = Kubernetes {
+            api: self.optional("kubernetes-api", url)?,
+            ca_file: self.path("kubernetes-ca-file")?,
+            token_file: self.path("kubernetes-token-file")?,
+            kubeconfig: self.path("kubernetes-kubeconfig")?,
+            audience: self.required("kubernetes-audience", text)?,
+            key_ttl: self.required("kubernetes-key-ttl", key_ttl)?,
+            tenant_label: self.optional("kubernetes-tenant-label", tenant_label)?,
+            agent_label: self.optional("kubernetes-agent-label", label_key)?,
+            agent_label_optional: self.switch("kubernetes-agent-label-optional"),
+            sandbox_claims: self.switch("kubernetes-sandbox-claims"),
+            cluster: self.optional("kubernetes-cluster", cluster)?,
+        };
+        if kubernetes.kubeconfig.is_some() && kubernetes.api.is_some() {
+            return Err(ConfigError::Together(
+                "--kubernetes-kubeconfig names an API server already: leave out --kubernetes-api"
+                    .to_owned(),
+            ));
+        }
+        Ok(Some(kubernetes))
+    }
+
+    /// A setting of the exchange without the exchange is a mistake that would go unnoticed.
+    fn nothing_of_kubernetes(&self) -> Result<Option<Kubernetes>, ConfigError> {
+        let given = super::table::SETTINGS.iter().find(|setting| {
+            let text = self.0.get(setting.name).map(|(text, _)| text);
+            setting.name.starts_with("kubernetes-") && text != setting.default
+        });
+        match given {
+            None => Ok(None),
+            Some(setting) => Err(ConfigError::Together(format!(
+                "--{} has no effect without --kubernetes: add --kubernetes or leave it out",
+                setting.name
+            ))),
+        }
+    }
+}
+
+fn default_data_dir() -> Option<PathBuf> {
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let base = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))?;
+    Some(base.join("recall"))
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    // `:8080` is how the published server writes "all addresses".
+    let whole = if text.starts_with(':') {
+        format!("0.0.0.0{text}")
+    } else {
+        text.to_owned()
+    };
+    whole
+        .parse()
+        .map_err(|_| "must be an address and a port such as 127.0.0.1:8080".to_owned())
+}
+
+fn bytes(text: &str) -> Result<u64, &'static str> {
+    const REFUSAL: &str = "must be a number of bytes such as 256MiB, 1GiB or 500000";
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "" | "B" => 1,
+        "KiB" | "Ki" => 1 << 10,
+        "MiB" | "Mi" => 1 << 20,
+        "GiB" | "Gi" => 1u64 << 30,
+        _ => return Err(REFUSAL),
+    };
+    number
+        .parse()
+        .ok()
+        .and_then(|n: u64| n.checked_mul(factor))
+        .ok_or(REFUSAL)
+}
+
+fn key_ttl(text: &str) -> Result<Duration, String> {
+    let ttl = parse_go(text).map_err(|error| error.to_string())?;
+    match (MIN_KEY_TTL..=MAX_KEY_TTL).contains(&ttl) {
+        true => Ok(ttl),
+        false => Err("must be from 10s to 24h".to_owned()),
+    }
+}
+
+fn url(text: &str) -> Result<String, &'static str> {
+    const REFUSAL: &str = "must be a URL such as https://10.0.0.1:6443";
+    let parsed: http::Uri = text.parse().map_err(|_| REFUSAL)?;
+    match (parsed.scheme_str(), parsed.authority()) {
+        (Some("http" | "https"), Some(_)) => Ok(text.to_owned()),
+        _ => Err(REFUSAL),
+    }
+}
+
+fn tenant_label(text: &str) -> Result<TenantLabel, &'static str> {
+    match text.split_once(':') {
+        None => label_key(text).map(TenantLabel::ServiceAccount),
+        Some(("serviceaccount", key)) => label_key(key).map(TenantLabel::ServiceAccount),
+        Some(("namespace", key)) => label_key(key).map(TenantLabel::Namespace),
+        Some(_) => Err("must be KEY, serviceaccount:KEY or namespace:KEY"),
+    }
+}
+
+/// A Kubernetes label key: an optional DNS prefix and a slash, then a name of at most 63.
+fn label_key(text: &str) -> Result<String, &'static str> {
+    const REFUSAL: &str = "must be a label key such as example.com/agent";
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    let good_name = (1..=63).contains(&name.len()) && edges(name) && name.bytes().all(in_label);
+    let good_prefix = prefix.is_none_or(|prefix| {
+        (1..=253).contains(&prefix.len())
+            && prefix.split('.').all(|part| {
+                edges(part)
+                    && part
+                        .bytes()
+                        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            })
+    });
+    if good_name && good_prefix {
+        Ok(text.to_owned())
+    } else {
+        Err(REFUSAL)
+    }
+}
+
+fn in_label(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)
+}
+
+fn edges(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    ends.into_iter()
+        .all(|end| end.is_some_and(u8::is_ascii_alphanumeric))
+}
+
+fn cluster(text: &str) -> Result<String, &'static str> {
+    let good = (1..=63).contains(&text.len()) && edges(text) && text.bytes().all(in_label);
+    if good {
+        Ok(text.to_owned())
+    } else {
+        Err("must be letters, digits and - _ . only, without ':'")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Settings in, configuration or one sentence out.
+
+use std::ffi::OsString;
+
+use super::*;
+
+fn read(flags: &[&str], variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    let arguments = std::iter::once("recall-server")
+        .chain(flags.iter().copied())
+        .map(OsString::from);
+    let environment = variables
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    Config::parse(&Settings::read(arguments, environment)?)
+}
+
+#[track_caller]
+fn refused(flags: &[&str], expected: &str) {
+    let error = read(flags, &[])
+        .expect_err("it must be refused")
+        .to_string();
+    assert!(error.contains(expected), "{error}");
+    assert!(!error.contains('\n'), "one sentence: {error}");
+}
+
+#[test]
+fn defaults() {
+    let config = read(&["--data-dir=d"], &[]).expect("defaults");
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.admin_listen.to_string(), "127.0.0.1:9090");
+    assert_eq!(config.backend, Backend::Embedded("d".into()));
+    assert_eq!((config.surface, config.open), (Surface::Text, None));
+    assert_eq!(config.view_memory, 256 << 20);
+    assert_eq!(config.kubernetes, None);
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_and_the_environment_over_the_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("recall.toml");
+    std::fs::write(
+        &path,
+        "surface = \"typed\"\nmax-keys-per-pod = 3\nopen = true\n",
+    )
+    .expect("a file");
+    let path = path.to_str().expect("text");
+    let environment = [
+        ("RECALL_CONFIG", path),
+        ("RECALL_MAX_KEYS_PER_POD", "4"),
+        ("RECALL_OPEN", ""),
+    ];
+    let config = read(&["--backend=memory", "--max-keys-per-pod=5"], &environment).expect("good");
+    assert_eq!(
+        (config.surface, config.max_keys_per_pod, config.open),
+        (Surface::Typed, 5, Some(true))
+    );
+    let config = read(&["--backend=memory"], &environment).expect("good");
+    assert_eq!(config.max_keys_per_pod, 4);
+}
+
+#[test]
+fn bad_values_name_flag_value_and_what_is_allowed() {
+    refused(
+        &["--listen=nowhere"],
+        "--listen \"nowhere\" (flag): must be an address",
+    );
+    refused(
+        &["--surface=both"],
+        "--surface \"both\" (flag): must be text or typed",
+    );
+    refused(&["--backend=mysql"], "must be embedded or memory");
+    refused(
+        &["--view-memory=12parsecs"],
+        "must be a number of bytes such as 256MiB",
+    );
+    refused(&["--auth-cache-ttl=soon"], "not a duration");
+    refused(&["--max-keys-per-pod=0"], "from 1 to 100");
+    refused(&["--no-such-flag"], "--no-such-flag");
+    refused(
+        &["--kubernetes", "--kubernetes-audience="],
+        "--kubernetes-audience",
+    );
+    refused(
+        &["--kubernetes", "--kubernetes-key-ttl=9s"],
+        "from 10s to 24h",
+    );
+    refused(
+        &["--kubernetes", "--kubernetes-key-ttl=25h"],
+        "from 10s to 24h",
+    );
+    refused(
+        &["--kubernetes", "--kubernetes-agent-label=-x"],
+        "must be a label key",
+    );
+    refused(
+        &["--kubernetes", "--kubernetes-tenant-label=pod:x"],
+        "namespace:KEY",
+    );
+    refused(&["--kubernetes", "--kubernetes-cluster=a:b"], "without ':'");
+    refused(
+        &["--kubernetes", "--kubernetes-api=ftp://x"],
+        "must be a URL",
+    );
+    refused(
+        &["--kubernetes-audience=x"],
+        "no effect without --kubernetes",
+    );
+}
+
+#[test]
+fn a_file_with_an_unknown_setting_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (content, expected) in [
+        ("audiences = \"x\"", "unknown setting \"audiences\""),
+        ("listen = [1]", "must be a string, a number or a boolean"),
+        ("open = \"maybe\"", "must be true or false"),
+        ("listen = ", "--config"),
+    ] {
+        let path = dir.path().join("recall.toml");
+        std::fs::write(&path, content).expect("a file");
+        refused(&["--config", path.to_str().expect("text")], expected);
+    }
+    refused(&["--config=/no/such/file"], "--config /no/such/file");
+}
+
+#[test]
+fn variables_that_nobody_reads_are_noticed() {
+    let environment = [("RECALL_LISTENN", "x"), ("RECALL_URL", "x"), ("OTHER", "x")];
+    let environment = environment
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let settings = Settings::read(["recall-server".into()].into_iter(), environment).expect("good");
+    assert_eq!(settings.unknown_variables(), ["RECALL_LISTENN"]);
+}
+
+#[test]
+fn the_printed_configuration_is_a_configuration_file() {
+    let flags = [
+        "recall-server",
+        "--surface=typed",
+        "--open",
+        "--print-config",
+    ]
+    .map(OsString::from);
+    let settings = Settings::read(flags.into_iter(), std::iter::empty()).expect("good");
+    assert!(settings.print_config());
+    let printed = settings.to_string();
+    assert!(
+        printed.contains("surface = \"typed\" # flag\n"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("listen = \"127.0.0.1:8080\" # default\n"),
+        "{printed}"
+    );
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("recall.toml");
+    std::fs::write(&path, &printed).expect("a file");
+    let config = read(
+        &["--backend=memory", "--config", path.to_str().expect("text")],
+        &[],
+    )
+    .expect("good");
+    assert_eq!((config.surface, config.open), (Surface::Typed, Some(true)));
+}
+
+#[test]
+fn labels_of_tenants() {
+    let label = |text: &str| {
+        let flag = format!("--kubernetes-tenant-label={text}");
+        let config = read(&["--backend=memory", "--kubernetes", &flag], &[]).expect(text);
+        config
+            .kubernetes
+            .expect("it is on")
+            .tenant_label
+            .expect("it is given")
+    };
+    assert_eq!(
+        label("x.io/tenant"),
+        TenantLabel::ServiceAccount("x.io/tenant".to_owned())
+    );
+    assert_eq!(
+        label("serviceaccount:t"),
+        TenantLabel::ServiceAccount("t".to_owned())
+    );
+    assert_eq!(
+        label("namespace:x.io/t"),
+        TenantLabel::Namespace("x.io/t".to_owned())
+    );
+}

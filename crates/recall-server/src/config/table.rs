@@ -1,0 +1,223 @@
+//! The table of settings: one row each, from which flags, variables and file keys are made.
+
+/// How a setting is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `--flag VALUE`.
+    Value,
+    /// `--flag`, or `true`/`false` in the environment and the file.
+    Switch,
+}
+
+/// One setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) default: Option<&'static str>,
+    /// Never printed.
+    pub(crate) secret: bool,
+    pub(crate) value_name: &'static str,
+    pub(crate) help: &'static str,
+}
+
+const fn value(
+    name: &'static str,
+    value_name: &'static str,
+    default: Option<&'static str>,
+    help: &'static str,
+) -> Setting {
+    Setting {
+        name,
+        kind: Kind::Value,
+        default,
+        secret: false,
+        value_name,
+        help,
+    }
+}
+
+const fn switch(name: &'static str, default: Option<&'static str>, help: &'static str) -> Setting {
+    Setting {
+        name,
+        kind: Kind::Switch,
+        default,
+        secret: false,
+        value_name: "BOOL",
+        help,
+    }
+}
+
+/// All settings, in the order of the help text.
+pub(crate) static SETTINGS: [Setting; 29] = [
+    value(
+        "listen",
+        "ADDR",
+        Some("127.0.0.1:8080"),
+        "Address of the Memory API",
+    ),
+    value(
+        "admin-listen",
+        "ADDR",
+        Some("127.0.0.1:9090"),
+        "Address of /livez, /readyz and /metrics; never serves data",
+    ),
+    value(
+        "backend",
+        "KIND",
+        Some("embedded"),
+        "Where memory is kept: embedded or memory (for tests)",
+    ),
+    value(
+        "data-dir",
+        "DIR",
+        None,
+        "Folder of the embedded store [default: $XDG_DATA_HOME/recall]",
+    ),
+    value(
+        "surface",
+        "KIND",
+        Some("text"),
+        "Tools offered: text or typed",
+    ),
+    switch(
+        "open",
+        None,
+        "Writes may define predicates [default: on for text without --predicates, else off]",
+    ),
+    value(
+        "predicates",
+        "FILE",
+        None,
+        "JSON file of predicates instead of the starter registry",
+    ),
+    value(
+        "view-memory",
+        "BYTES",
+        Some("256MiB"),
+        "Memory for resident views",
+    ),
+    value(
+        "freshness",
+        "TIME",
+        Some("250ms"),
+        "How stale a read may be against writers that are not our replicas",
+    ),
+    value(
+        "auth-cache-ttl",
+        "TIME",
+        Some("30s"),
+        "How long a checked key is trusted while the store cannot be asked",
+    ),
+    value(
+        "bootstrap-key-file",
+        "FILE",
+        None,
+        "File with one key to register as an admin key",
+    ),
+    value(
+        "keys-file",
+        "FILE",
+        None,
+        "File of fixed keys: `<key> <namespace>` a line",
+    ),
+    value(
+        "max-keys-per-pod",
+        "N",
+        Some("8"),
+        "Live keys of one pod; beyond it the oldest is revoked",
+    ),
+    switch(
+        "kubernetes",
+        Some("false"),
+        "Exchange pods' service-account tokens for keys",
+    ),
+    value(
+        "kubernetes-api",
+        "URL",
+        None,
+        "Kubernetes API server [default: in-cluster]",
+    ),
+    value(
+        "kubernetes-ca-file",
+        "FILE",
+        None,
+        "CA bundle of the API server [default: in-cluster]",
+    ),
+    value(
+        "kubernetes-token-file",
+        "FILE",
+        None,
+        "The server's own token [default: in-cluster]",
+    ),
+    value(
+        "kubernetes-kubeconfig",
+        "FILE",
+        None,
+        "Kubeconfig to use outside a cluster",
+    ),
+    value(
+        "kubernetes-audience",
+        "TEXT",
+        Some("recall"),
+        "The audience that tokens must carry",
+    ),
+    value(
+        "kubernetes-key-ttl",
+        "TIME",
+        Some("15m"),
+        "Lifetime of a pod's key, 10s to 24h",
+    ),
+    value(
+        "kubernetes-tenant-label",
+        "LABEL",
+        None,
+        "Label that names the tenant: KEY or serviceaccount:KEY, or namespace:KEY [default: the \
+         namespace is the tenant]",
+    ),
+    value(
+        "kubernetes-agent-label",
+        "KEY",
+        None,
+        "Pod label that names the agent [default: the pod's name]",
+    ),
+    switch(
+        "kubernetes-agent-label-optional",
+        Some("false"),
+        "A plain pod without the agent label falls back to its name",
+    ),
+    switch(
+        "kubernetes-sandbox-claims",
+        Some("false"),
+        "The agent is the name of the SandboxClaim that owns the pod",
+    ),
+    value(
+        "kubernetes-cluster",
+        "NAME",
+        None,
+        "Prefix of tenants when clusters share one store",
+    ),
+    value(
+        "log-format",
+        "KIND",
+        None,
+        "text or json [default: text on a terminal]",
+    ),
+    value(
+        "log-filter",
+        "FILTER",
+        Some("info"),
+        "What is logged: a level, or target=level pairs",
+    ),
+    value(
+        "config",
+        "FILE",
+        None,
+        "TOML file of settings, by the names of the flags",
+    ),
+    switch(
+        "print-config",
+        Some("false"),
+        "Print the effective configuration and exit",
+    ),
+];

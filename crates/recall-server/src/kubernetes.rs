@@ -1,0 +1,98 @@
+//! The token exchange from its settings.
+
+use std::sync::Arc;
+
+use recall_api::{Check, Exchange};
+use recall_identity::kube::{ApiServer, ConnectError, Connection, connect};
+use recall_identity::{AgentRule, InvalidRule, Limits, Resolver, Rules, TenantRule};
+
+use crate::config::{ConfigError, Kubernetes, TenantLabel};
+use crate::exit::Failure;
+
+/// Connects to the API server, checks what the server's own account may do there, and answers the
+/// exchange. Adds the check that the API server can be asked.
+pub(crate) async fn exchange(
+    settings: &Kubernetes,
+    checks: &mut Vec<Check>,
+) -> Result<Exchange, Failure> {
+    let rules = rules(settings);
+    rules.check().map_err(|error| invalid(&error))?;
+    if matches!(rules.agent, AgentRule::PodName) {
+        tracing::info!("no agent label is configured: the agent is the name of the pod");
+    }
+    let connection = Connection {
+        api: settings.api.clone(),
+        ca_file: settings.ca_file.clone(),
+        token_file: settings.token_file.clone(),
+        kubeconfig: settings.kubeconfig.clone(),
+    };
+    let client = connect(&connection)
+        .await
+        .map_err(|error| cannot_connect(&error))?;
+    let api = ApiServer::new(client);
+    if let Err(missing) = api.check_permissions(&rules).await {
+        let rules: Vec<_> = missing.iter().map(ToString::to_string).collect();
+        return Err(Failure::Unavailable(format!(
+            "the server's service account lacks permissions: {}; grant them by RBAC",
+            rules.join("; ")
+        )));
+    }
+    checks.push(reachable(api.clone()));
+    let authenticator = Arc::new(Resolver::new(api, rules, Limits::default()));
+    Ok(Exchange {
+        authenticator,
+        key_ttl: settings.key_ttl,
+    })
+}
+
+fn rules(settings: &Kubernetes) -> Rules {
+    let tenant = match &settings.tenant_label {
+        None => TenantRule::Namespace,
+        Some(TenantLabel::ServiceAccount(key)) => TenantRule::ServiceAccountLabel(key.clone()),
+        Some(TenantLabel::Namespace(key)) => TenantRule::NamespaceLabel(key.clone()),
+    };
+    let agent = match (&settings.agent_label, settings.sandbox_claims) {
+        (_, true) => AgentRule::SandboxClaim,
+        (Some(key), false) => AgentRule::Label {
+            key: key.clone(),
+            optional: settings.agent_label_optional,
+        },
+        (None, false) => AgentRule::PodName,
+    };
+    let (audience, cluster) = (settings.audience.clone(), settings.cluster.clone());
+    Rules {
+        audience,
+        tenant,
+        agent,
+        cluster,
+    }
+}
+
+fn invalid(error: &InvalidRule) -> Failure {
+    ConfigError::Together(format!("--kubernetes-{error}")).into()
+}
+
+fn cannot_connect(error: &ConnectError) -> Failure {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    ConfigError::Together(format!("--kubernetes: {text}")).into()
+}
+
+fn reachable(api: ApiServer) -> Check {
+    Check {
+        name: "kubernetes",
+        probe: Arc::new(move || {
+            let api = api.clone();
+            Box::pin(async move {
+                let answer = api.ping().await;
+                answer.map_err(|trouble| {
+                    format!("the API server cannot be asked ({})", trouble.kind.code())
+                })
+            })
+        }),
+    }
+}

@@ -1,0 +1,17 @@
+//! The server as a library: configuration in, listeners out, drained on a signal.
+//!
+//! Only this crate names concrete adapters. Everything it does is to read settings, choose parts and
+//! wire them; what the parts do is theirs.
+
+mod admin_key;
+mod config;
+mod exit;
+mod kubernetes;
+mod listen;
+mod readiness;
+mod run;
+mod start;
+
+pub use config::{Backend, Config, ConfigError, Kubernetes, Origin, Settings, TenantLabel};
+pub use exit::{Failure, main};
+pub use run::{Server, run};

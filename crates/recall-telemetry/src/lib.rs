@@ -1,0 +1,100 @@
+//! Logging of Recall's programs from one setting.
+
+use std::io::IsTerminal;
+use std::str::FromStr;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people: one coloured line an event.
+    Text,
+    /// For programs: one JSON object an event.
+    Json,
+}
+
+impl LogFormat {
+    /// Text on a terminal, else JSON.
+    #[must_use]
+    pub fn detect() -> Self {
+        if std::io::stderr().is_terminal() {
+            Self::Text
+        } else {
+            Self::Json
+        }
+    }
+}
+
+/// The text names no log format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be text or json")]
+pub struct LogFormatError;
+
+impl FromStr for LogFormat {
+    type Err = LogFormatError;
+
+    fn from_str(text: &str) -> Result<Self, LogFormatError> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(LogFormatError),
+        }
+    }
+}
+
+/// Logging could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The filter is no list of `target=level`.
+    #[error("the log filter cannot be read: {0}")]
+    Filter(#[from] ParseError),
+    /// The process logs already.
+    #[error(transparent)]
+    Twice(#[from] TryInitError),
+}
+
+/// Starts logging to standard error. `filter` is a list of `target=level` such as
+/// `info,recall_api=debug`.
+///
+/// # Errors
+///
+/// [`Error`] for a filter that cannot be read, or when the process logs already.
+pub fn init(format: LogFormat, filter: &str) -> Result<(), Error> {
+    let filter = EnvFilter::builder().parse(filter)?;
+    let registry = tracing_subscriber::registry().with(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => {
+            let ansi = std::io::stderr().is_terminal();
+            registry
+                .with(lines.with_target(false).with_ansi(ansi))
+                .try_init()?;
+        }
+        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init()?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_by_name() {
+        assert_eq!("text".parse(), Ok(LogFormat::Text));
+        assert_eq!("json".parse(), Ok(LogFormat::Json));
+        assert_eq!("yaml".parse::<LogFormat>(), Err(LogFormatError));
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_is_refused() {
+        assert!(matches!(
+            init(LogFormat::Json, "recall=loud"),
+            Err(Error::Filter(_))
+        ));
+    }
+}

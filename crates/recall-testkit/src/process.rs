@@ -1,0 +1,274 @@
+//! Real programs under test: started on free loopback ports, ended by pid, their logs kept.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// A program that is not ready after this has failed to start.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// A program is given this long to end by itself after SIGTERM.
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A running program that ends when this is dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    name: String,
+    left: bool,
+}
+
+impl Process {
+    /// Starts a program with both outputs going to `log`.
+    ///
+    /// # Errors
+    ///
+    /// If the program or the log file cannot be opened.
+    pub fn start(name: &str, command: &mut Command, log: &Path) -> anyhow::Result<Self> {
+        let file = File::create(log).with_context(|| format!("cannot make {}", log.display()))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("{name} cannot be started"))?;
+        Ok(Self {
+            child,
+            name: name.to_owned(),
+            left: false,
+        })
+    }
+
+    /// The process's number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Sends a signal by its name, such as `TERM` or `STOP`.
+    ///
+    /// # Errors
+    ///
+    /// If the process is gone.
+    pub fn signal(&self, name: &str) -> anyhow::Result<()> {
+        let pid = self.pid().to_string();
+        let status = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(pid)
+            .status()?;
+        anyhow::ensure!(status.success(), "{} is gone", self.name);
+        Ok(())
+    }
+
+    /// Kills it at once, as a crash would.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be waited for.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Ends it by SIGTERM and answers its exit code; kills it if it does not end.
+    ///
+    /// # Errors
+    ///
+    /// If it had to be killed.
+    pub fn stop(&mut self) -> anyhow::Result<i32> {
+        if self.is_running() {
+            // It may end between the two calls; then there is nothing to signal.
+            let _ = self.signal("TERM");
+        }
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status.code().unwrap_or(-1));
+            }
+            if Instant::now() > deadline {
+                self.kill()?;
+                bail!(
+                    "{} did not end within {STOP_TIMEOUT:?} of SIGTERM",
+                    self.name
+                );
+            }
+            pause();
+        }
+    }
+}
+
+impl Process {
+    /// Lets it run on after this.
+    pub fn leave(mut self) {
+        self.left = true;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.left {
+            let _ = self.stop();
+        }
+    }
+}
+
+/// A running `recall-server` on free ports of loopback.
+#[derive(Debug)]
+pub struct Server {
+    process: Process,
+    /// The base URL of the Memory API.
+    pub url: String,
+    /// The base URL of the admin routes.
+    pub admin_url: String,
+    /// The program's log.
+    pub log: PathBuf,
+}
+
+impl Server {
+    /// Starts `program` with `flags` and waits until it listens. `name` names its log in `dir`.
+    ///
+    /// # Errors
+    ///
+    /// If it ends or does not listen in time; the error holds the end of its log.
+    pub fn start(program: &Path, name: &str, dir: &Path, flags: &[&str]) -> anyhow::Result<Self> {
+        let log = dir.join(format!("{name}.log"));
+        let mut command = Command::new(program);
+        command
+            .args([
+                "--listen=127.0.0.1:0",
+                "--admin-listen=127.0.0.1:0",
+                "--log-format=json",
+            ])
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        for (variable, _) in std::env::vars_os() {
+            if variable.to_string_lossy().starts_with("RECALL_") {
+                command.env_remove(variable);
+            }
+        }
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("{} cannot be started", program.display()))?;
+        let stderr = child.stderr.take().context("stderr is piped")?;
+        let mut process = Process {
+            child,
+            name: name.to_owned(),
+            left: false,
+        };
+        let addresses = follow(BufReader::new(stderr), File::create(&log)?);
+        match addresses_of(&addresses, &mut process) {
+            Ok((api, admin)) => Ok(Self {
+                process,
+                url: format!("http://{api}"),
+                admin_url: format!("http://{admin}"),
+                log,
+            }),
+            Err(error) => Err(error.context(format!("{name}: {}", tail(&log)))),
+        }
+    }
+
+    /// The process behind it.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// The program's log so far.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be read.
+    pub fn read_log(&self) -> anyhow::Result<String> {
+        Ok(std::fs::read_to_string(&self.log)?)
+    }
+}
+
+/// Copies a log line by line into a file and passes on each address that it says to listen on.
+fn follow(lines: impl BufRead + Send + 'static, mut file: File) -> Receiver<(String, String)> {
+    let (found, addresses) = sync_channel(8);
+    std::thread::spawn(move || {
+        for line in lines.lines().map_while(Result::ok) {
+            // A full disk must not stop the program under test by a full pipe.
+            let _ = writeln!(file, "{line}");
+            let event: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+            if event["message"] == "listening" {
+                let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+                let _ = found.try_send((text("listener"), text("address")));
+            }
+        }
+    });
+    addresses
+}
+
+fn addresses_of(
+    addresses: &Receiver<(String, String)>,
+    process: &mut Process,
+) -> anyhow::Result<(String, String)> {
+    let mut known = BTreeMap::new();
+    let deadline = Instant::now() + START_TIMEOUT;
+    while known.len() < 2 {
+        match addresses.recv_timeout(Duration::from_millis(100)) {
+            Ok((listener, address)) => drop(known.insert(listener, address)),
+            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+            Err(RecvTimeoutError::Timeout) => bail!("it does not listen after {START_TIMEOUT:?}"),
+            Err(RecvTimeoutError::Disconnected) => {
+                let code = process.child.wait()?.code();
+                bail!("it ended with exit code {code:?}");
+            }
+        }
+    }
+    let take = |name: &str| known.get(name).cloned().context("both listeners are named");
+    Ok((take("api")?, take("admin")?))
+}
+
+/// The last lines of a log, for an error message.
+#[must_use]
+pub fn tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().rev().take(15).collect();
+    let lines: Vec<_> = lines.into_iter().rev().collect();
+    format!("the end of {}:\n{}", log.display(), lines.join("\n"))
+}
+
+/// Waits until `ready` answers, a little at a time.
+///
+/// # Errors
+///
+/// If `process` ends or `ready` stays false too long.
+pub fn wait_until(process: &mut Process, mut ready: impl FnMut() -> bool) -> anyhow::Result<()> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    while !ready() {
+        anyhow::ensure!(
+            process.is_running(),
+            "{} ended while it was waited for",
+            process.name
+        );
+        anyhow::ensure!(
+            Instant::now() < deadline,
+            "{} is not ready after {START_TIMEOUT:?}",
+            process.name
+        );
+        pause();
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waits for another process, outside any runtime"
+)]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
+}

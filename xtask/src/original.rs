@@ -1,0 +1,83 @@
+//! The published server, to compare with.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use recall_testkit::process::{Process, wait_until};
+
+use crate::http;
+use crate::python::{self, program};
+
+/// A running published server with its own local store.
+#[derive(Debug)]
+pub(crate) struct Original {
+    process: Process,
+    pub(crate) url: String,
+}
+
+impl Original {
+    /// Starts it with the admin key in `admin_key_file`, everything it writes under `dir`.
+    pub(crate) fn start(
+        name: &str,
+        dir: &Path,
+        admin_key_file: &Path,
+        flags: &[&str],
+    ) -> anyhow::Result<Self> {
+        let environment = python::environment(python::CURRENT)?;
+        let port = free_port()?;
+        let home = dir.join(format!("{name}-home"));
+        std::fs::create_dir_all(&home)?;
+        let mut command = Command::new(program(&environment, "recall")?);
+        command
+            .arg("serve")
+            .arg("-listen")
+            .arg(format!("127.0.0.1:{port}"))
+            .arg("-bootstrap-key-file")
+            .arg(admin_key_file)
+            .args(flags)
+            .env("HOME", &home)
+            .env("RECALL_HOME", home.join("recall"))
+            .env_remove("RECALL_URL");
+        let mut process = Process::start(name, &mut command, &dir.join(format!("{name}.log")))?;
+        let url = format!("http://127.0.0.1:{port}");
+        let health = format!("{url}/healthz");
+        wait_until(&mut process, || http::ok(&health))?;
+        Ok(Self { process, url })
+    }
+
+    /// The resident memory of the server and of the store it runs, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        family(self.process.pid())
+            .into_iter()
+            .map(resident_bytes)
+            .sum()
+    }
+}
+
+/// A process and its children.
+fn family(pid: u32) -> Vec<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let children = std::fs::read_to_string(path).unwrap_or_default();
+    let children = children
+        .split_whitespace()
+        .filter_map(|child| child.parse().ok());
+    std::iter::once(pid)
+        .chain(children.flat_map(family))
+        .collect()
+}
+
+/// The resident memory of one process, in bytes; 0 if it is gone.
+pub(crate) fn resident_bytes(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes: u64 = line
+        .and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0);
+    kibibytes * 1024
+}
+
+/// A port that was free a moment ago: these programs cannot be asked for port 0.
+pub(crate) fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
