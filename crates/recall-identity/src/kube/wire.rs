@@ -236,3 +236,6 @@ fn phase(text: &str) -> Phase {
         _ => Phase::Unreadable,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Answers recorded from kube-apiserver v1.37.2 and agent-sandbox v0.5.6, replayed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use recall_testkit::{Reply, Route};
@@ -210,4 +211,44 @@ async fn recorded_refusals_of_our_own_account() {
         world.server.script(route, reply(name));
         assert_eq!(world.outcome(&world.token()).await, expected, "{name}");
     }
+}
+
+/// The members of an object, all the way down; lists and plain values count as present.
+fn members(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    for (name, inner) in value.as_object().into_iter().flatten() {
+        let path = format!("{at}/{name}");
+        members(inner, &path, found);
+        found.insert(path);
+    }
+}
+
+#[tokio::test]
+async fn the_fake_reviews_tokens_in_the_shape_of_the_real_one() {
+    let world = World::new().await;
+    for (fixture_name, token) in [("ok", world.token()), ("garbage", "garbage".to_owned())] {
+        let reviewed = review_by(&world, &token).await;
+        let (mut real, mut fake) = (BTreeSet::new(), BTreeSet::new());
+        members(
+            &fixture(&format!("tokenreview-{fixture_name}"))["body"],
+            "",
+            &mut real,
+        );
+        members(&reviewed, "", &mut fake);
+        // The recording leaves out the token, and the fake has no nodes.
+        real.insert("/spec/token".to_owned());
+        real.remove("/status/user/extra/authentication.kubernetes.io/node-uid");
+        assert_eq!(fake, real, "{fixture_name}");
+    }
+}
+
+/// What the fake says about a token, as it stands on the wire.
+async fn review_by(world: &World, token: &str) -> Value {
+    let config = kube::Config::new(world.server.url().parse().unwrap());
+    let client = kube::Client::try_from(config).unwrap();
+    let body = json!({ "spec": { "token": token, "audiences": ["recall"] } }).to_string();
+    let request = http::Request::post("/apis/authentication.k8s.io/v1/tokenreviews");
+    client
+        .request(request.body(body.into_bytes()).unwrap())
+        .await
+        .unwrap()
 }

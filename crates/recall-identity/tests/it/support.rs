@@ -39,7 +39,7 @@ pub(crate) fn label_is_optional() -> Rules {
 /// As by default, but quick to give up.
 pub(crate) fn limits() -> Limits {
     Limits {
-        call_timeout: Duration::from_millis(400),
+        call_timeout: Duration::from_secs(1),
         ..Limits::default()
     }
 }

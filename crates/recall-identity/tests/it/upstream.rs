@@ -200,6 +200,15 @@ async fn a_passing_failure_is_asked_about_once_more_and_not_twice() {
 }
 
 #[tokio::test]
+async fn a_kept_connection_that_died_is_replaced() {
+    let world = World::new().await;
+    assert_eq!(world.outcome(&world.token()).await, "agents:demo-1");
+    world.server.script_once(Route::TokenReviews, Reply::Hangup);
+    world.server.script_once(Route::Pod, Reply::Hangup);
+    assert_eq!(world.outcome(&world.token()).await, "agents:demo-1");
+}
+
+#[tokio::test]
 async fn an_api_server_that_hangs_is_left_after_the_time_of_a_call() {
     let one = Limits {
         concurrent_reviews: 1,
