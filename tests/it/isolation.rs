@@ -116,7 +116,7 @@ fn no_sequence_of_calls_shows_what_another_wrote() {
         }
     });
     let config = Config {
-        cases: 48,
+        cases: 24,
         failure_persistence: None,
         ..Config::default()
     };

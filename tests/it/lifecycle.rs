@@ -82,6 +82,11 @@ async fn the_admin_listener_tells_health_and_the_api_does_not() {
             "{path}"
         );
     }
+    assert_eq!(
+        running.get("/healthz", "").await.status,
+        200,
+        "so that there is a request to count"
+    );
     let url = format!("{}/metrics", running.server.admin_url);
     let metrics = running
         .http
@@ -202,7 +207,11 @@ async fn bootstrap_and_static_keys_come_from_files() {
     let http = Client::default();
     let (keys, bearer) = (format!("{}/v1/keys", server.url), format!("Bearer {admin}"));
     let headers = [("authorization", bearer.as_str())];
-    let listed = http.send("GET", &keys, &headers, "").await.expect("an answer").json();
+    let listed = http
+        .send("GET", &keys, &headers, "")
+        .await
+        .expect("an answer")
+        .json();
     assert_eq!(listed["keys"][0]["note"], "bootstrap admin key");
     let url = format!("{}/v1/remember", server.url);
     let kept = http

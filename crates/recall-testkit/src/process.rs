@@ -185,6 +185,19 @@ impl Server {
         &mut self.process
     }
 
+    /// The program's log once it holds `text`: lines reach the file a moment after they are
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// If it does not hold it in time.
+    pub fn log_with(&mut self, text: &str) -> anyhow::Result<String> {
+        let log = self.log.clone();
+        let holds = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains(text));
+        wait_until(&mut self.process, holds).with_context(|| format!("the log has no {text:?}"))?;
+        self.read_log()
+    }
+
     /// The program's log so far.
     ///
     /// # Errors
