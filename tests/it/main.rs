@@ -1,10 +1,13 @@
 //! The whole server over loopback, as a process.
 
 mod exchange;
+mod herd;
 mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod pod_watch;
+mod simulated;
 
 #[cfg(feature = "k8s")]
 mod k8s;

@@ -8,6 +8,8 @@ mod arguments;
 mod auth;
 mod body;
 mod error;
+mod exchange;
+mod limit;
 mod mcp;
 mod metrics;
 mod request_id;
@@ -16,6 +18,8 @@ mod state;
 
 pub use admin::{AdminState, Check, Readiness, admin_router};
 pub use error::ApiError;
+pub use exchange::{Exchange, ExchangeLimits, Peer};
+pub use limit::{InvalidRate, Rate};
 pub use metrics::Metrics;
 pub use routes::router;
-pub use state::{Api, Exchange, MAX_BODY_BYTES, MAX_KEY_BODY_BYTES};
+pub use state::{Api, MAX_BODY_BYTES, MAX_KEY_BODY_BYTES};
