@@ -32,8 +32,31 @@ pub(crate) fn run() -> anyhow::Result<()> {
             .args(["doc", "--workspace", "--no-deps", "--quiet"])
             .env("RUSTDOCFLAGS", "-D warnings"),
     )?;
+    features()?;
     licences()?;
     test::run(&test::Args::default())
+}
+
+/// Every choice of features of the crate that others embed, each alone: what one of them needs must
+/// not come in by another.
+fn features() -> anyhow::Result<()> {
+    let all = ["kube", "tower", "jwks"];
+    for choice in 0_u8..1 << all.len() {
+        let chosen = all.iter().enumerate();
+        let chosen: Vec<_> = chosen
+            .filter(|(place, _)| choice & (1 << place) != 0)
+            .map(|(_, name)| *name)
+            .collect();
+        let name = format!("recall-identity with features [{}]", chosen.join(", "));
+        let features = format!("--features={}", chosen.join(","));
+        step(
+            &name,
+            cargo()
+                .args(["check", "--package=recall-identity", "--lib", "--quiet"])
+                .arg(features),
+        )?;
+    }
+    Ok(())
 }
 
 /// cargo-deny takes minutes to build, so it is used where it is and asked for where it is required.

@@ -14,7 +14,7 @@ use crate::{demo, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e, k8s, python, differential, demo.
+    /// Only these parts: rust, e2e, embed, k8s, python, differential, demo.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -27,7 +27,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     Part {
         name: "rust",
         missing: || None,
@@ -37,6 +37,11 @@ const PARTS: [Part; 6] = [
         name: "e2e",
         missing: || None,
         run: e2e,
+    },
+    Part {
+        name: "embed",
+        missing: || None,
+        run: embed,
     },
     Part {
         name: "k8s",
@@ -151,12 +156,41 @@ fn e2e_command() -> Command {
     command
 }
 
+/// The identity crate as others use it: with all its features, and embedded by a service outside
+/// the workspace, also with both providers of cryptography that its `jwks` may meet there.
+fn embed() -> anyhow::Result<Tally> {
+    let alone = [
+        "test",
+        "--package=recall-identity",
+        "--all-features",
+        "--quiet",
+    ];
+    let mut tally = count(cargo().args(alone))?;
+    for features in [&[][..], &["--features=two-providers"]] {
+        let mut command = cargo();
+        command
+            .args(["test", "--locked", "--quiet"])
+            .arg("--manifest-path=tests/embed/Cargo.toml")
+            .arg(format!("--target-dir={}", target().join("embed").display()))
+            .args(features);
+        tally += count(&mut command)?;
+    }
+    Ok(tally)
+}
+
 fn k8s() -> anyhow::Result<Tally> {
     build_programs()?;
     let plane = Plane::start(&Programs::find_or_build()?, &scratch("test-cluster")?)?;
     let mut command = e2e_command();
+    // The identity crate alone has tests of its own against a real API server.
     command
-        .args(["--features=k8s", "--", "k8s"])
+        .args([
+            "--package=recall-identity",
+            "--features=recall-e2e/k8s,recall-identity/kube,recall-identity/jwks",
+            "--",
+            "k8s_",
+            "real::",
+        ])
         .envs(plane.environment());
     if python::available() {
         command.env(

@@ -26,9 +26,9 @@
 //! * `kube` adds the adapters for a real API server, and a watch that says which pods are gone.
 //!   They stand on the `kube` crate, so the program that turns this feature on also chooses a
 //!   Kubernetes version by a feature of `k8s-openapi`.
-//!
-//! Two more have their place here and are not there yet: `tower`, an authentication layer, and
-//! `jwks`, an offline check before the review.
+//! * `tower` adds an authentication layer for any tower service over HTTP.
+//! * `jwks` adds an offline look at tokens before their review, which spares the API server what is
+//!   certainly no good. It never takes the place of the review.
 //!
 //! By default the crate pulls in neither an HTTP stack nor a TLS stack, and it never depends on
 //! another crate of this workspace.
@@ -40,6 +40,8 @@ mod error;
 mod facts;
 mod flights;
 mod gate;
+#[cfg(feature = "jwks")]
+pub mod jwks;
 #[cfg(feature = "kube")]
 pub mod kube;
 mod limits;

@@ -73,6 +73,23 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 async fn json(answer: Response<Body>, limit: usize) -> Result<Bytes, Trouble> {
+    whole(answer, "application/json", limit).await
+}
+
+/// A set of keys, as text.
+#[cfg(feature = "jwks")]
+pub(super) async fn key_set(answer: Response<Body>) -> Result<String, Trouble> {
+    match answer.status() {
+        StatusCode::OK => {
+            let body = whole(answer, super::client::KEY_SET, MAX_ANSWER_BYTES).await?;
+            String::from_utf8(body.into())
+                .map_err(|_| Trouble::new(TroubleKind::Nonsense, "the answer is no text"))
+        }
+        status => Err(refusal(status, answer.headers())),
+    }
+}
+
+async fn whole(answer: Response<Body>, wanted: &str, limit: usize) -> Result<Bytes, Trouble> {
     let kind = answer
         .headers()
         .get(CONTENT_TYPE)
@@ -80,10 +97,10 @@ async fn json(answer: Response<Body>, limit: usize) -> Result<Bytes, Trouble> {
     let kind = kind
         .and_then(|kind| kind.split(';').next())
         .unwrap_or_default();
-    if !kind.trim().eq_ignore_ascii_case("application/json") {
+    if !kind.trim().eq_ignore_ascii_case(wanted) {
         return Err(Trouble::new(
             TroubleKind::Nonsense,
-            "the answer is not JSON",
+            "the answer is of another type",
         ));
     }
     let body = Limited::new(answer.into_body(), limit).collect().await;

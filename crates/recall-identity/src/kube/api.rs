@@ -147,6 +147,15 @@ impl Pods for ApiServer {
     }
 }
 
+/// Every service account may read them, by the role `system:service-account-issuer-discovery`.
+#[cfg(feature = "jwks")]
+impl crate::jwks::KeySource for ApiServer {
+    async fn keys(&self) -> Result<String, Trouble> {
+        let question = Question::get("/openid/v1/jwks".to_owned(), super::client::KEY_SET);
+        answer::key_set(self.client.send(&question).await?).await
+    }
+}
+
 fn in_namespace(api: &str, namespace: &str, resource: &str, name: &str) -> Result<String, Trouble> {
     let (namespace, name) = (part(namespace)?, part(name)?);
     Ok(format!("{api}/namespaces/{namespace}/{resource}/{name}"))

@@ -49,6 +49,9 @@ impl Question {
 
 /// Plain objects.
 pub(super) const JSON: &str = "application/json";
+/// The keys that tokens are verified with.
+#[cfg(feature = "jwks")]
+pub(super) const KEY_SET: &str = "application/jwk-set+json";
 /// Objects without spec and status.
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 

@@ -156,6 +156,44 @@ async fn real_tokens() {
     assert_eq!(real.exchange(rules(), &good).await, "pod_gone");
 }
 
+/// Lets everybody through whom the check before it lets through.
+#[cfg(feature = "jwks")]
+struct Passed;
+
+#[cfg(feature = "jwks")]
+impl recall_identity::Authenticate for Passed {
+    fn authenticate<'a>(&'a self, _: &'a str) -> recall_identity::Authenticating<'a> {
+        Box::pin(async { Err(recall_identity::Error::PodGone) })
+    }
+}
+
+#[cfg(feature = "jwks")]
+#[tokio::test]
+async fn real_keys_tell_real_tokens_from_tampered_ones() {
+    use recall_identity::Authenticate;
+    use recall_identity::jwks::{Expected, Prechecked};
+
+    let Some(real) = Real::find("jwks").await else {
+        return;
+    };
+    let discovery = real.send("GET", "/.well-known/openid-configuration", &Value::Null);
+    let issuer = discovery.await["issuer"].as_str().unwrap().to_owned();
+    let api = ApiServer::new(connect(&real.connection).await.unwrap());
+    let checked = Prechecked::new(Passed, api, Expected::new(issuer, "recall"));
+    let check = async |token: &str| checked.authenticate(token).await.unwrap_err().code();
+    let pod = real.add_pod("demo-1").await;
+    let good = real.token("recall", Some(&pod)).await;
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let tampered: String = signature.chars().rev().collect();
+    assert_eq!(check(&good).await, "pod_gone", "it passes");
+    assert_eq!(
+        check(&format!("{message}.{tampered}")).await,
+        "token_rejected"
+    );
+    let vault = real.token("vault", Some(&pod)).await;
+    assert_eq!(check(&vault).await, "token_rejected");
+}
+
 #[tokio::test]
 async fn real_permissions() {
     let Some(mut real) = Real::find("permissions").await else {
