@@ -1,5 +1,7 @@
 //! The token exchange of the whole server, against the stand-in for an API server.
 
+use recall_testkit::{Reply, Route};
+
 use super::simulated::{Cluster, LABEL};
 use super::*;
 
@@ -196,6 +198,7 @@ async fn every_decision_is_audited_and_no_secret_is_logged() {
         ("agent", "demo-1"),
         ("pod", "demo-1"),
         ("service_account", "runner"),
+        ("source", "127.0.0.1"),
     ] {
         assert_eq!(granted[name], expected, "{granted}");
     }
@@ -204,4 +207,55 @@ async fn every_decision_is_audited_and_no_secret_is_logged() {
         "{granted}"
     );
     assert!(log.contains("\"decision\":\"refused\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_became_of_exchanges_and_what_the_api_server_said_is_counted() {
+    let flag = format!("--kubernetes-agent-label={LABEL}");
+    let mut cluster = Cluster::start(&[&flag]).await;
+    let token = cluster.pod("demo-1", &[(LABEL, "demo-1")]).await;
+    cluster.key(&token).await;
+    cluster
+        .cluster()
+        .add_warm_pod("agents", "pool", "pool-x7k2p");
+    let unclaimed = cluster.world.token("agents", "pool-x7k2p", "recall").await;
+    let answer = cluster.exchange(&unclaimed.expect("a token")).await;
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (409, "sandbox_unclaimed")
+    );
+    assert_eq!(answer.headers["retry-after"], "1");
+    let unaware = json!({ "status": { "authenticated": true, "user": { "username": "x" } } });
+    cluster
+        .api()
+        .script_once(Route::TokenReviews, Reply::Json(201, unaware));
+    assert_eq!(cluster.exchange("a.b.c").await.status, 401);
+    cluster
+        .api()
+        .script(Route::TokenReviews, Reply::RetryAfter(429, 5));
+    let answer = cluster.exchange("d.e.f").await;
+    assert_eq!((answer.status, answer.code().as_str()), (503, "upstream"));
+    assert_eq!(answer.headers["retry-after"], "5");
+    let metrics = cluster.metrics().await;
+    for expected in [
+        "recall_exchanges_total{code=\"ok\"} 1",
+        "recall_exchanges_total{code=\"sandbox_unclaimed\"} 1",
+        "recall_exchanges_total{code=\"upstream\"} 1",
+        "recall_kubernetes_audience_unaware_total 1",
+        "recall_kubernetes_call_duration_seconds_bucket{le=\"+Inf\",verb=\"create\",resource=\"tokenreviews\"} 4",
+        "recall_kubernetes_calls_total{verb=\"create\",resource=\"tokenreviews\",outcome=\"throttled\"} 1",
+        "recall_kubernetes_calls_total{verb=\"get\",resource=\"pods\",outcome=\"ok\"}",
+    ] {
+        assert!(metrics.contains(expected), "{expected} in {metrics}");
+    }
+    for hidden in [token.as_str(), "demo-1", "a.b.c"] {
+        assert!(!metrics.contains(hidden), "{hidden} in {metrics}");
+    }
+    // Keys are counted when dead ones are swept, first of all at the start.
+    cluster.restart(|_| ());
+    simulated::until("live keys are counted", async || {
+        let metrics = cluster.metrics().await;
+        metrics.contains("recall_keys_live{tenant=\"agents\"} 1\n")
+    })
+    .await;
 }
