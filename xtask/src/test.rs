@@ -218,23 +218,11 @@ fn python_clients() -> anyhow::Result<Tally> {
     let dir = scratch("test-python")?;
     let servers = Servers::start(&dir)?;
     let mut tally = Tally::default();
-    for (requirements, files) in [
-        (
-            python::CURRENT,
-            &[
-                "test_published_client.py",
-                "test_published_agent.py",
-                "test_mcp_sdk.py",
-                "test_wire.py",
-            ][..],
-        ),
-        (python::OLDER, &["test_published_client_016.py"][..]),
-    ] {
+    for requirements in [python::CURRENT, python::OLDER] {
         let environment = python::environment(requirements)?;
         let mut command = python::python(&environment);
         command
             .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
-            .args(files)
             .env("RECALL_TEST_TYPED_URL", &servers.typed.url)
             .env("RECALL_TEST_OPEN_URL", &servers.open.url)
             .env("RECALL_TEST_TEXT_URL", &servers.text.url)
@@ -258,10 +246,8 @@ fn differential() -> anyhow::Result<Tally> {
         ("open", &servers.open.url, &open.url),
         ("text", &servers.text.url, &text.url),
     ] {
-        command.args([
-            format!("--ours-{surface}={ours}"),
-            format!("--theirs-{surface}={theirs}"),
-        ]);
+        command.args(["--ours", &format!("{surface}={ours}")]);
+        command.args(["--theirs", &format!("{surface}={theirs}")]);
     }
     command.arg(format!("--admin-key-file={}", key.display()));
     command.arg(format!(
