@@ -5,6 +5,7 @@ mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod readme;
 
 #[cfg(feature = "k8s")]
 mod k8s;

@@ -141,7 +141,20 @@ fn rust() -> anyhow::Result<Tally> {
 
 fn e2e() -> anyhow::Result<Tally> {
     build_programs()?;
-    count(&mut e2e_command())
+    let mut command = e2e_command();
+    set_python(&mut command)?;
+    count(&mut command)
+}
+
+/// Some tests run the published client; they are told which Python has it.
+fn set_python(command: &mut Command) -> anyhow::Result<()> {
+    if python::available() {
+        command.env(
+            "RECALL_PYTHON",
+            python::environment(python::CURRENT)?.join("bin/python"),
+        );
+    }
+    Ok(())
 }
 
 fn e2e_command() -> Command {
@@ -158,12 +171,7 @@ fn k8s() -> anyhow::Result<Tally> {
     command
         .args(["--features=k8s", "--", "k8s"])
         .envs(plane.environment());
-    if python::available() {
-        command.env(
-            "RECALL_PYTHON",
-            python::environment(python::CURRENT)?.join("bin/python"),
-        );
-    }
+    set_python(&mut command)?;
     count(&mut command)
 }
 
