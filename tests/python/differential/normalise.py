@@ -153,6 +153,8 @@ def _unword(value: Any) -> Any:
             item = "<prose>"
         if name in _STARTER_PROSE and "cardinality" in value and item:
             item = "<prose>"
+        if name == "request_id":
+            item = "<request id>"
         plain[name] = _unword(item)
         if name == "elsewhere" and isinstance(item, list):
             plain[name].sort(key=_plain)  # the original lists them by event id, a hash
@@ -211,6 +213,8 @@ class Tokens:
             return "<today>"
         if _EVENT.match(text) and text not in self._dated:
             return self._tokens.setdefault(text, f"<event {len(self._tokens) + 1}>")
+        if text.startswith("diff-"):
+            return "<namespace>"
         if _KEY.match(text):
             return "<key>"
         if _KEY_ID.match(text):

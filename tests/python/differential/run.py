@@ -93,10 +93,11 @@ class Lane:
 
 
 class _Pair:
-    """One namespace on both servers."""
+    """One fresh namespace on each server."""
 
     def __init__(self, theirs: Server, ours: Server, namespace: str):
-        self._keys = (_Keys(theirs, namespace), _Keys(ours, namespace))
+        # Two names, so that a server can also be compared with itself.
+        self._keys = (_Keys(theirs, namespace + "-t"), _Keys(ours, namespace + "-o"))
         started = datetime.now(timezone.utc)
         self._tokens = (Tokens(started), Tokens(started))
 
