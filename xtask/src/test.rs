@@ -200,10 +200,15 @@ fn test_program(package: &str) -> anyhow::Result<Command> {
 fn set_up(command: &mut Command) -> anyhow::Result<()> {
     command.env("RECALL_BIN", programs_dir());
     if python::available() {
-        command.env(
-            "RECALL_PYTHON",
-            python::environment(python::CURRENT)?.join("bin/python"),
-        );
+        for (variable, requirements) in [
+            ("RECALL_PYTHON", python::CURRENT),
+            ("RECALL_PYTHON_OLDER", python::OLDER),
+        ] {
+            command.env(
+                variable,
+                python::environment(requirements)?.join("bin/python"),
+            );
+        }
     }
     Ok(())
 }
