@@ -7,6 +7,7 @@ mod admin;
 mod arguments;
 mod auth;
 mod body;
+mod codes;
 mod error;
 mod mcp;
 mod metrics;
@@ -15,6 +16,7 @@ mod routes;
 mod state;
 
 pub use admin::{AdminState, Check, Readiness, admin_router};
+pub use codes::{CODES, Code};
 pub use error::ApiError;
 pub use metrics::Metrics;
 pub use routes::router;
