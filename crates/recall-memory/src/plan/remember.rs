@@ -129,12 +129,12 @@ impl Draft<'_> {
         statement: &Statement,
         recorded: Timestamp,
     ) -> Before {
-        let scope = self.scope(
-            subject,
-            predicate,
-            statement.observed,
-            Some(&statement.value),
-        );
+        // What stands is asked at the instant at which the statement will stand, not at the one it
+        // names: that one may be taken.
+        let placed = statement
+            .observed
+            .map(|at| self.free(subject, predicate, at));
+        let scope = self.scope(subject, predicate, placed, Some(&statement.value));
         let known = scope
             .find(&statement.value)
             .and_then(|belief| scope.card(subject, belief));
@@ -143,12 +143,12 @@ impl Draft<'_> {
             .beliefs()
             .filter(|_| single && known.is_none())
             .filter_map(|belief| scope.card(subject, belief));
-        let at = match statement.observed {
+        let at = match placed {
             Some(at) => at,
             None => self.latest(subject, statement, recorded.max(scope.after())),
         };
         let mut before = Before {
-            at: scope.free(at),
+            at,
             replaced: old.collect(),
             excluded: scope.excluded(subject, &statement.value),
             known,
