@@ -233,7 +233,7 @@ fn touch_value(
     touches: &mut Vec<Touch>,
 ) {
     let subject = name_key(subject);
-    let key = name_key(predicate);
+    let key = name_key(&view.spelling(predicate));
     let Some(found) = view.predicate_no(&key).and_then(|no| view.predicate(no)) else {
         // A first use defines the predicate for every subject.
         touches.push(Touch {

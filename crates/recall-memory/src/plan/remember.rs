@@ -10,7 +10,9 @@ use crate::error::Error;
 use crate::event::{Event, Extra, Kind, Source, Told};
 use crate::event_id::EventId;
 use crate::limits::{MAX_AHEAD, MAX_DEFINED};
-use crate::registry::{Cardinality, Definition, REGISTRY_PREDICATE, REGISTRY_SUBJECT, is_name};
+use crate::registry::{
+    Cardinality, Definition, REGISTRY_PREDICATE, REGISTRY_SUBJECT, is_name, short,
+};
 use crate::time;
 use crate::value::Value;
 use crate::view::Predicate;
@@ -36,8 +38,19 @@ impl Draft<'_> {
     /// Decides one statement.
     pub(super) fn remember(&mut self, statement: &Statement) -> Result<Remembered, Error> {
         self.not_ahead(statement.observed)?;
-        self.admit(statement)?;
-        self.state(statement, None)
+        let statement = self.spelt(statement);
+        self.admit(&statement)?;
+        self.state(&statement, None)
+    }
+
+    /// The statement with its predicates by the names that they are kept under.
+    pub(super) fn spelt(&self, statement: &Statement) -> Statement {
+        let mut statement = statement.clone();
+        statement.predicate = self.view.spelling(&statement.predicate);
+        for replace in &mut statement.replaces {
+            replace.predicate = self.view.spelling(&replace.predicate);
+        }
+        statement
     }
 
     /// Checks that the predicate takes the statement, and defines it where that is how it begins.
@@ -50,7 +63,8 @@ impl Draft<'_> {
         }
         if !is_name(name) {
             return Err(Error::refused(format!(
-                "predicate must be snake_case, such as prefers_editor, and at most 64 bytes, got {name:?}"
+                "predicate must be snake_case, such as prefers_editor, and at most 64 bytes, got {}",
+                short(name)
             )));
         }
         let known =
@@ -70,7 +84,8 @@ impl Draft<'_> {
             .map(|predicate| &*predicate.name)
             .collect();
         Error::refused(format!(
-            "predicate {name:?} is not in the registry; registered are {}",
+            "predicate {} is not in the registry; registered are {}",
+            short(name),
             names.join(", ")
         ))
     }
@@ -218,7 +233,7 @@ impl Draft<'_> {
     }
 
     fn rules(&self, predicate: &str) -> Option<&Predicate> {
-        self.view.predicate(self.view.predicate_no(predicate)?)
+        self.view.predicate(self.view.spelt(predicate)?)
     }
 
     /// Adds the withdrawals that a statement brings with it.

@@ -2,16 +2,17 @@
 
 use super::{Draft, Remembered, Statement, TextRemembered, TextStatements};
 use crate::error::Error;
-use crate::registry::{is_name, nearest_name};
+use crate::registry::is_name;
 
 impl Draft<'_> {
     /// Keeps the text as a note and files each statement under its predicate. What no predicate
     /// fits stays in the note alone. Nothing is written when any statement is refused.
     pub(super) fn remember_text(&mut self, text: &TextStatements) -> Result<TextRemembered, Error> {
         self.not_ahead(text.episode.observed)?;
-        let mut proposals = text.statements.clone();
+        let statements = text.statements.iter();
+        let proposals: Vec<Statement> = statements.map(|drawn| self.spelt(drawn)).collect();
         let mut unfiled = Vec::new();
-        for (at, proposal) in proposals.iter_mut().enumerate() {
+        for (at, proposal) in proposals.iter().enumerate() {
             if !self.fits(proposal) {
                 unfiled.push(at);
                 continue;
@@ -41,14 +42,8 @@ impl Draft<'_> {
         })
     }
 
-    /// Whether a predicate takes the statement; on an open server its name is set right first.
-    fn fits(&self, proposal: &mut Statement) -> bool {
-        if self.view.is_open()
-            && !is_name(&proposal.predicate)
-            && let Some(name) = nearest_name(&proposal.predicate)
-        {
-            proposal.predicate = name;
-        }
+    /// Whether a predicate takes the statement.
+    fn fits(&self, proposal: &Statement) -> bool {
         let name = &proposal.predicate;
         is_name(name) && (self.view.takes(name) || self.view.is_open())
     }

@@ -8,7 +8,7 @@ use crate::args::{Args, Fields};
 use crate::error::Error;
 use crate::event::{Kind, Source};
 use crate::limits::{
-    MAX_DESCRIPTION_BYTES, MAX_PREDICATE_BYTES, MAX_REPLACES, MAX_STATEMENTS, MAX_SUBJECT_BYTES,
+    MAX_DESCRIPTION_BYTES, MAX_REPLACES, MAX_SPELLING_BYTES, MAX_STATEMENTS, MAX_SUBJECT_BYTES,
     MAX_TEXT_BYTES, MAX_VALUE_BYTES,
 };
 use crate::plan::{Change, Replace, Statement, TextStatements};
@@ -150,9 +150,7 @@ fn statement(fields: &mut Fields, observed: Option<Timestamp>) -> Result<Stateme
 }
 
 fn predicate(fields: &mut Fields) -> Result<String, Error> {
-    // Spaces around a name do not count towards its limit.
-    const SLACK: usize = 64;
-    let predicate = fields.need_string("predicate", MAX_PREDICATE_BYTES + SLACK)?;
+    let predicate = fields.need_string("predicate", MAX_SPELLING_BYTES)?;
     Ok(predicate.trim().to_owned())
 }
 
