@@ -98,7 +98,7 @@ def test_a_token_file_alone_and_with_a_dead_key(pod):
 def test_a_token_the_server_does_not_take(pod, tmp_path):
     url, _ = pod
     wrong = tmp_path / "token"
-    wrong.write_text("not a token")
+    wrong.write_text("no-such-token")
     failing("unauthenticated", Client, url=url, token_file=str(wrong))
 
 
