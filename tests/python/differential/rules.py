@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping
 
@@ -131,11 +132,6 @@ def missing_argument(case: Case) -> bool:
 def blank_argument(case: Case) -> bool:
     blank = any(isinstance(v, str) and v and not v.strip() for v in case.fields.values())
     return blank and case.operation in ("recall", "diff") and one_refuses(case)
-
-
-def unknown_predicate_read(case: Case) -> bool:
-    return (_typed(case) and case.operation in ("history", "timeline") and only_ours_refuses(case)
-            and bool(str(case.fields.get("predicate") or "").strip()))
 
 
 def malformed_code(case: Case) -> bool:
@@ -331,9 +327,77 @@ def path_escapes(case: Case) -> bool:
     return case.step.label == "escaped-path" and case.ours.status < 500
 
 
-def open_predicate_names(case: Case) -> bool:
-    name = case.fields.get("predicate")
-    return case.surface == "open" and isinstance(name, str) and name != name.strip().lower().replace(" ", "_") and one_refuses(case)
+def unclean_path(case: Case) -> bool:
+    """A path that only means a route once it is tidied: the original redirects, ours knows no such route."""
+    path = case.step.path
+    unclean = path == "/v1" or "//" in path or "/../" in path
+    return unclean and case.theirs.status == 307 and case.ours.status in (401, 404)
+
+
+def told(answer: Answer) -> Any:
+    """What the operation answers, over REST or in a tool result."""
+    try:
+        return json.loads(answer.body["result"]["content"][0]["text"])
+    except (TypeError, KeyError, IndexError, ValueError):
+        return answer.body
+
+
+def _composed(text: Any) -> Any:
+    return unicodedata.normalize("NFC", text) if isinstance(text, str) else text
+
+
+def composition(case: Case) -> bool:
+    """A value that stands already, with its accents put together otherwise: new to the original, known to ours."""
+    theirs, ours = told(case.theirs), told(case.ours)
+    if case.operation != "remember" or not isinstance(theirs, Mapping) or not isinstance(ours, Mapping):
+        return False
+    sent, held = (answer.get("stored", {}).get("value") for answer in (theirs, ours))
+    return ours.get("already_known") is True and "already_known" not in theirs and sent != held and _composed(sent) == _composed(held)
+
+
+def replaced_and_restated(case: Case) -> bool:
+    """What a belief replaced under another predicate, where that is believed again beside it."""
+    if case.operation != "recall" or case.last != "replaced" or case.difference.theirs != MISSING:
+        return False
+    rows = [row for row in told(case.theirs) or () if isinstance(row, Mapping)]
+    again = {(entry.get("predicate"), str(entry.get("value")).lower()) for row in rows for entry in row.get("elsewhere", ())}
+    return all((entry.get("predicate"), str(entry.get("value")).lower()) in again for entry in case.difference.ours)
+
+
+def _rows(case: Case, answer: Answer) -> list[Mapping[str, Any]]:
+    body = told(answer)
+    rows = body.get("memories") if case.surface == "text" and isinstance(body, Mapping) else body
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def restated_order(case: Case) -> bool:
+    """The same rows, where ours has the values of each pair in the order of the statements that it shows."""
+    if case.operation != "recall" or case.fields.get("question") or case.fields.get("query"):
+        return False
+    theirs, ours = _rows(case, case.theirs), _rows(case, case.ours)
+    known = {_row_key(row): row for row in theirs}
+    same = len(theirs) == len(ours) == len(known) and all(_row_key(row) in known for row in ours)
+    return same and all(_says_the_same(known[_row_key(row)], row) for row in ours) and _in_order(ours) and not _in_order(theirs)
+
+
+def _says_the_same(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    """Equal but for ids and times of now, which two servers never share, and the free order of `elsewhere`."""
+    return all(theirs.get(name) == ours.get(name) for name in ("days_ago", "since", "confidence", "kind", "source"))
+
+
+def _in_order(rows: list[Mapping[str, Any]]) -> bool:
+    """The rows of each pair, or of the whole profile, are in the order of their dates."""
+    shown: dict[Any, list[str]] = {}
+    for row in rows:
+        shown.setdefault((row.get("subject"), row.get("predicate")), []).append(_moment(row))
+    return all(dates == sorted(dates) for dates in shown.values())
+
+
+def _moment(row: Mapping[str, Any]) -> str:
+    """A date, or an instant in a form that sorts."""
+    text = str(row.get("observed_at") or row.get("since"))
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    return f"{whole}.{fraction.ljust(9, '0')}"
 
 
 RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
@@ -351,8 +415,6 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("typed-unknown-field-refused", typed_unknown_field),
     ("missing-argument-refused", missing_argument),
     ("blank-argument", blank_argument),
-    ("unknown-predicate-read-refused", unknown_predicate_read),
-    ("open-predicate-names", open_predicate_names),
     ("text-forget-exact", text_forget),
     ("replaced-once", replaced_once),
     ("trailing-bytes-refused", trailing_bytes),
@@ -363,6 +425,7 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("not-found-is-json", not_found_page),
     ("mcp-not-a-message", not_a_message),
     ("escaped-paths", path_escapes),
+    ("unclean-paths-not-redirected", unclean_path),
     ("newest-protocol-offered", newest_protocol),
     ("protocol-header-checked", protocol_header),
     ("server-discover", modern_discover),
@@ -371,6 +434,9 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("empty-list-not-null", nothing_is_an_empty_list),
     ("history-evidence", history_evidence),
     ("text-already-known", text_already_known),
+    ("composition-ignored", composition),
+    ("replaced-stays", replaced_and_restated),
+    ("restated-order", restated_order),
     ("related-selection", related_choice),
     ("query-unrelated-rows", query_choice),
     ("extra-response-member", extra_member),
@@ -379,7 +445,8 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
 
 # What these classes tell of does not change what the next answers may be.
 SHOWN_ONLY = frozenset(("related-selection", "query-unrelated-rows", "extra-response-member", "empty-list-not-null", "malformed-argument-code",
-                        "tool-schema", "history-evidence", "text-already-known", "missing-argument-refused", "blank-argument"))
+                        "tool-schema", "history-evidence", "text-already-known", "missing-argument-refused", "blank-argument", "replaced-stays",
+                        "restated-order"))
 
 
 def classify(case: Case) -> str | None:
