@@ -1,70 +1,9 @@
 //! The token exchange of the whole server, against the stand-in for an API server.
 
-use recall_e2e::world::{PodSpec, World};
-
+use super::simulated::{Cluster, LABEL};
 use super::*;
 
-const LABEL: &str = "sandbox.users.io/agent";
-
-struct Cluster {
-    world: World,
-    server: Server,
-    http: Client,
-    _dir: TempDir,
-}
-
-impl Cluster {
-    async fn start(flags: &[&str]) -> Self {
-        let world = World::simulated().await.expect("a stand-in");
-        world.tenant("agents").await.expect("a tenant");
-        let dir = tempfile::tempdir().expect("a folder");
-        let access = world
-            .server_account(dir.path())
-            .await
-            .expect("an account")
-            .flags();
-        let mut all: Vec<&str> = access.iter().map(String::as_str).collect();
-        all.extend(flags);
-        let server = programs::server(dir.path(), "recall", &all).expect("it starts");
-        Self {
-            world,
-            server,
-            http: Client::default(),
-            _dir: dir,
-        }
-    }
-
-    async fn pod(&self, name: &str, labels: &[(&str, &str)]) -> String {
-        self.world
-            .add_pod(PodSpec {
-                namespace: "agents",
-                name,
-                labels,
-            })
-            .await
-            .expect("a pod");
-        self.world
-            .token("agents", name, "recall")
-            .await
-            .expect("a token")
-    }
-
-    async fn exchange(&self, token: &str) -> Answer {
-        self.http
-            .exchange(&self.server.url, token)
-            .await
-            .expect("an answer")
-    }
-
-    async fn renew(&self, key: &str, body: &Value) -> Answer {
-        self.http
-            .post(&format!("{}/v1/keys/renew", self.server.url), key, body)
-            .await
-            .expect("an answer")
-    }
-}
-
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pods_key_is_what_the_contract_shows() {
     let cluster = Cluster::start(&["--kubernetes-key-ttl=15m"]).await;
     let token = cluster.pod("demo-1", &[]).await;
@@ -86,7 +25,7 @@ async fn a_pods_key_is_what_the_contract_shows() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_agent_is_the_label_where_one_is_configured() {
     let flag = format!("--kubernetes-agent-label={LABEL}");
     let cluster = Cluster::start(&[&flag]).await;
@@ -103,7 +42,7 @@ async fn the_agent_is_the_label_where_one_is_configured() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pods_key_renews_only_with_the_pods_token() {
     let cluster = Cluster::start(&[]).await;
     let token = cluster.pod("demo-1", &[]).await;
@@ -145,7 +84,7 @@ async fn a_pods_key_renews_only_with_the_pods_token() {
     assert_eq!(answer.status, 401, "{}", answer.json());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn bad_exchange_bodies_ask_nobody() {
     let cluster = Cluster::start(&[]).await;
     let url = format!("{}/v1/auth/kubernetes", cluster.server.url);
@@ -202,7 +141,7 @@ async fn bad_exchange_bodies_ask_nobody() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_exchange_that_is_off_says_so() {
     let running = Running::start(&[]);
     let answer = running
@@ -218,7 +157,7 @@ async fn an_exchange_that_is_off_says_so() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn every_decision_is_audited_and_no_secret_is_logged() {
     let mut cluster = Cluster::start(&["--log-filter=debug"]).await;
     let token = cluster.pod("demo-1", &[]).await;

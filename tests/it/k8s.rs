@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use recall_e2e::world::{PodSpec, World};
 
@@ -63,6 +64,30 @@ impl Cluster {
             .exchange(&self.server.url, token)
             .await
             .expect("an answer")
+    }
+
+    async fn key(&self, token: &str) -> String {
+        let answer = self.exchange(token).await;
+        assert_eq!(answer.status, 201, "{}", answer.json());
+        answer.json()["key"].as_str().expect("a key").to_owned()
+    }
+
+    /// The status of a memory call under this key.
+    async fn call(&self, key: &str) -> u16 {
+        let url = format!("{}/v1/recall", self.server.url);
+        let body = json!({ "question": "anything" });
+        let answer = self.http.post(&url, key, &body).await;
+        answer.expect("an answer").status
+    }
+
+    /// How long it takes until the key is refused.
+    async fn refused_after(&self, key: &str) -> Duration {
+        let began = Instant::now();
+        while self.call(key).await != 401 {
+            assert!(began.elapsed() < 10 * IN_TIME, "the key is still good");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        began.elapsed()
     }
 
     #[track_caller]
@@ -212,11 +237,88 @@ async fn k8s_without_its_rules_the_server_names_them_and_does_not_start() {
         "`create`",
         "`tokenreviews`",
         "`get`",
+        "`list`",
+        "`watch`",
         "`pods`",
         "RBAC",
     ] {
         assert!(error.contains(named), "{named} in {error}");
     }
+}
+
+/// What a deleted pod's key may live on.
+const IN_TIME: Duration = Duration::from_secs(2);
+
+#[tokio::test]
+async fn k8s_the_key_of_a_deleted_pod_is_refused_within_two_seconds_and_no_other_is() {
+    let cluster = Cluster::start("watch", &[]).await;
+    let bystander = cluster.pod("bystander", &[]).await;
+    let bystander = cluster.key(&bystander).await;
+    let mut slowest = Duration::ZERO;
+    for _ in 0..10 {
+        let token = cluster.pod("demo-1", &[]).await;
+        let key = cluster.key(&token).await;
+        assert_eq!(cluster.call(&key).await, 200);
+        let deleted = cluster.world.delete_pod(&cluster.namespace, "demo-1").await;
+        deleted.expect("it is there");
+        slowest = slowest.max(cluster.refused_after(&key).await);
+    }
+    assert!(slowest <= IN_TIME, "{slowest:?}");
+    println!("the slowest of ten was refused {slowest:?} after its pod was seen to be gone");
+    let token = cluster.pod("demo-1", &[]).await;
+    let key = cluster.key(&token).await;
+    for key in [key, bystander] {
+        assert_eq!(cluster.call(&key).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn k8s_a_pod_that_leaves_the_selector_keeps_its_key_until_it_is_gone() {
+    let selector = format!("--kubernetes-pod-selector={LABEL}");
+    let cluster = Cluster::start("selector", &[&selector]).await;
+    let leaver = cluster.pod("leaver", &[(LABEL, "x")]).await;
+    let goner = cluster.pod("goner", &[(LABEL, "x")]).await;
+    let (leaver, goner) = (cluster.key(&leaver).await, cluster.key(&goner).await);
+    let World::Real(real) = &cluster.world else {
+        panic!("it is real")
+    };
+    let unlabelled = real.unlabel_pod(&cluster.namespace, "leaver", LABEL).await;
+    unlabelled.expect("it is there");
+    // Events come in order: once this one has worked, the one before it was dealt with.
+    let deleted = cluster.world.delete_pod(&cluster.namespace, "goner").await;
+    deleted.expect("it is there");
+    assert!(cluster.refused_after(&goner).await <= IN_TIME);
+    assert_eq!(cluster.call(&leaver).await, 200);
+}
+
+#[tokio::test]
+async fn k8s_rights_in_one_namespace_are_enough_for_a_server_of_that_namespace() {
+    let world = World::real().await.expect("a real API server");
+    world.tenant("t-narrow").await.expect("a tenant");
+    let World::Real(real) = &world else {
+        panic!("it is real")
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let access = real.narrow_account(dir.path(), "t-narrow").await;
+    let access = access.expect("an account").flags();
+    let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();
+    let everywhere = programs::server(dir.path(), "everywhere", &flags);
+    let error = format!("{:#}", everywhere.expect_err("it must not start"));
+    assert!(error.contains("verb `watch` on resource `pods`"), "{error}");
+    flags.push("--kubernetes-namespaces=t-narrow");
+    let server = programs::server(dir.path(), "recall", &flags).expect("it starts");
+    let cluster = Cluster {
+        world,
+        server,
+        http: Client::default(),
+        dir,
+        namespace: "t-narrow".to_owned(),
+    };
+    let token = cluster.pod("demo-1", &[]).await;
+    let key = cluster.key(&token).await;
+    let deleted = cluster.world.delete_pod("t-narrow", "demo-1").await;
+    deleted.expect("it is there");
+    assert!(cluster.refused_after(&key).await <= IN_TIME);
 }
 
 /// The published clients' tests that need a pod's token, run by the Python of this variable.

@@ -1,11 +1,14 @@
 //! The whole server over loopback, as a process.
 
 mod exchange;
+mod herd;
 mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod pod_watch;
 mod readme;
+mod simulated;
 
 #[cfg(feature = "k8s")]
 mod k8s;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{Api, DeleteParams, PostParams};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -128,6 +128,63 @@ impl Real {
             vec![audience.to_owned()]
         };
         self.request_token(namespace, RUNNER, pod, audiences).await
+    }
+
+    /// An account for a server that serves one namespace: cluster-wide it may review tokens only.
+    ///
+    /// # Errors
+    ///
+    /// If the API server refuses.
+    pub async fn narrow_account(&self, dir: &Path, namespace: &str) -> anyhow::Result<Access> {
+        let (group, name) = ("rbac.authorization.k8s.io", "recall-narrow");
+        self.account(namespace, name).await?;
+        let subject = json!([{ "kind": "ServiceAccount", "name": name, "namespace": namespace }]);
+        let reviews = json!([
+            { "apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"] },
+        ]);
+        let pods = json!([
+            { "apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"] },
+        ]);
+        let meta = json!({ "name": name });
+        let reference = |kind: &str| json!({ "apiGroup": group, "kind": kind, "name": name });
+        let all = self.client.clone();
+        ensure(
+            &Api::<ClusterRole>::all(all.clone()),
+            json!({ "metadata": meta, "rules": reviews }),
+        )
+        .await?;
+        ensure(
+            &Api::<ClusterRoleBinding>::all(all.clone()),
+            json!({ "metadata": meta, "roleRef": reference("ClusterRole"), "subjects": subject }),
+        )
+        .await?;
+        ensure(
+            &Api::<Role>::namespaced(all.clone(), namespace),
+            json!({ "metadata": meta, "rules": pods }),
+        )
+        .await?;
+        ensure(
+            &Api::<RoleBinding>::namespaced(all, namespace),
+            json!({ "metadata": meta, "roleRef": reference("Role"), "subjects": subject }),
+        )
+        .await?;
+        let token = self
+            .request_token(namespace, name, None, Vec::new())
+            .await?;
+        self.access(dir, &token)
+    }
+
+    /// Takes a label off a pod.
+    ///
+    /// # Errors
+    ///
+    /// If the API server refuses.
+    pub async fn unlabel_pod(&self, namespace: &str, name: &str, key: &str) -> anyhow::Result<()> {
+        let patch = json!({ "metadata": { "labels": { key: null } } });
+        let patch = Patch::Merge(&patch);
+        let pods = self.pods(namespace);
+        pods.patch(name, &PatchParams::default(), &patch).await?;
+        Ok(())
     }
 
     /// A token of the agents' account that is bound to nothing.

@@ -15,6 +15,12 @@ impl Simulated {
         Ok(Self(FakeApiServer::start(FakeCluster::new()).await?))
     }
 
+    /// The stand-in itself, to script what it answers and to see what it was asked.
+    #[must_use]
+    pub fn api(&self) -> &FakeApiServer {
+        &self.0
+    }
+
     pub(crate) fn tenant(&self, namespace: &str) {
         self.0.cluster().add_service_account(namespace, RUNNER);
     }

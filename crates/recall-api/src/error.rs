@@ -1,5 +1,6 @@
 //! The one table from what went wrong to what the client is told.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
@@ -11,6 +12,8 @@ use crate::codes;
 
 /// When a client should come back after "we cannot tell" and the source of the trouble did not say.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// How much later some of those who were too many should come.
+const RETRY_SPREAD_MS: u64 = 1500;
 
 /// A refusal as the client sees it. Internal chains are logged where they arise and never put here.
 #[derive(Debug, Clone)]
@@ -66,6 +69,11 @@ impl ApiError {
             allow: Some(allow),
             ..Self::new(status, "method_not_allowed", message)
         }
+    }
+
+    pub(crate) fn rate_limited(message: String, after: Duration) -> Self {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self::retry(status, "rate_limited", message, Some(after))
     }
 
     fn retry(
@@ -224,7 +232,7 @@ impl From<recall_identity::Error> for ApiError {
                 StatusCode::SERVICE_UNAVAILABLE,
                 Some(retry_after.unwrap_or(RETRY_AFTER)),
             ),
-            ("upstream" | "overloaded", _) => (StatusCode::SERVICE_UNAVAILABLE, Some(RETRY_AFTER)),
+            ("upstream" | "overloaded", _) => (StatusCode::SERVICE_UNAVAILABLE, Some(spread())),
             // Everything else is a proof that is valid and not enough; a variant added later falls
             // on the safe side.
             _ => (StatusCode::FORBIDDEN, None),
@@ -234,6 +242,13 @@ impl From<recall_identity::Error> for ApiError {
             ..Self::new(status, code, message)
         }
     }
+}
+
+/// A time to retry that differs from one refusal to the next, so that those who were too many at
+/// once do not come back at once.
+fn spread() -> Duration {
+    let random = RandomState::new().hash_one(0_u8) % RETRY_SPREAD_MS;
+    RETRY_AFTER + Duration::from_millis(random)
 }
 
 #[cfg(test)]

@@ -1,35 +1,15 @@
 //! What the routes work on.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use recall_identity::Authenticate;
 use recall_keys::Keys;
 use recall_memory::Memory;
 
+use crate::exchange::Exchange;
 use crate::metrics::Metrics;
 
 /// The largest body of a memory operation or an MCP message: 4 MiB.
 pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// The largest body of a key or exchange request: 64 KiB.
 pub const MAX_KEY_BODY_BYTES: usize = 64 * 1024;
-
-/// The token exchange: who checks tokens and how long a key lives.
-#[derive(Clone)]
-pub struct Exchange {
-    /// Finds out who holds a token.
-    pub authenticator: Arc<dyn Authenticate>,
-    /// The lifetime of a key minted for a pod.
-    pub key_ttl: Duration,
-}
-
-impl std::fmt::Debug for Exchange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exchange")
-            .field("key_ttl", &self.key_ttl)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Everything that a request may need. Cheap to clone.
 #[derive(Debug, Clone)]

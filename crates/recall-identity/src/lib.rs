@@ -50,6 +50,8 @@ mod resolver;
 mod reuse;
 mod rules;
 mod token;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod trouble;
 
 pub use authenticate::{Authenticate, Authenticating};

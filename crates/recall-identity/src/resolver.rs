@@ -48,6 +48,7 @@ struct Inner<A> {
     rules: Rules,
     limits: Limits,
     allowed: Option<BTreeSet<(String, String)>>,
+    namespaces: Option<BTreeSet<String>>,
     observer: Arc<dyn Observer>,
     flights: Flights,
     gate: Gate,
@@ -65,6 +66,7 @@ impl<A: TokenReviewer + Pods> Resolver<A> {
             rules,
             limits,
             allowed: None,
+            namespaces: None,
             observer: Arc::new(Unobserved),
             flights: Flights::default(),
             gate: Gate::new(limits.concurrent_reviews, limits.queue, limits.call_timeout),
@@ -83,6 +85,15 @@ impl<A: TokenReviewer + Pods> Resolver<A> {
     pub fn allow_only(self, accounts: impl IntoIterator<Item = (String, String)>) -> Self {
         let accounts = accounts.into_iter().collect();
         self.configured(|inner| inner.allowed = Some(accounts))
+    }
+
+    /// The same resolver, for pods of these namespaces only: nothing is asked about any other.
+    ///
+    /// To be called before the first token.
+    #[must_use]
+    pub fn only_in(self, namespaces: impl IntoIterator<Item = String>) -> Self {
+        let namespaces = namespaces.into_iter().collect();
+        self.configured(|inner| inner.namespaces = Some(namespaces))
     }
 
     /// The same resolver, telling `observer` what it does.
@@ -164,6 +175,10 @@ impl<A: TokenReviewer + Pods> Inner<A> {
     }
 
     fn check_allowed(&self, proof: &Proof) -> Result<(), Error> {
+        let served = self.namespaces.as_ref();
+        if served.is_some_and(|served| !served.contains(&proof.namespace)) {
+            return Err(Error::Forbidden("this namespace is not among those served"));
+        }
         let account = (proof.namespace.clone(), proof.service_account.clone());
         match &self.allowed {
             Some(allowed) if !allowed.contains(&account) => Err(Error::Forbidden(

@@ -13,7 +13,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::cache::{Cache, Entry};
 use crate::error::Error;
-use crate::metrics::{Metrics, Verdict};
+use crate::gone::GonePods;
+use crate::metrics::{Cause, Metrics, Verdict};
 use crate::record::{Grant, KeyId, KeyRecord, Reach, Stored};
 use crate::text::{KeyHash, StaticKey, hash, id_of};
 
@@ -31,6 +32,24 @@ pub struct Config {
     pub auth_cache_ttl: Duration,
     /// Live keys of one pod; beyond it the oldest is revoked.
     pub max_keys_per_pod: u32,
+    /// The longest life of a pod's key, renewals included; `None` is without end.
+    pub max_pod_key_lifetime: Option<Duration>,
+    /// The cluster that pods come from, where several share the store.
+    pub cluster: Option<String>,
+}
+
+impl Config {
+    /// A lifetime asked for, within the longest.
+    pub(crate) fn lifetime(&self, asked: Duration) -> Duration {
+        self.max_pod_key_lifetime
+            .map_or(asked, |longest| asked.min(longest))
+    }
+
+    /// When a pod's key that was made at `created` ends, however often it is renewed.
+    pub(crate) fn last_moment(&self, created: Timestamp) -> Option<Timestamp> {
+        let longest = self.max_pod_key_lifetime?;
+        Some(created.checked_add(longest).unwrap_or(Timestamp::MAX))
+    }
 }
 
 impl Default for Config {
@@ -38,6 +57,8 @@ impl Default for Config {
         Self {
             auth_cache_ttl: Duration::from_secs(30),
             max_keys_per_pod: 8,
+            max_pod_key_lifetime: None,
+            cluster: None,
         }
     }
 }
@@ -138,6 +159,7 @@ pub(crate) struct Inner {
     pub(crate) space: Namespace,
     pub(crate) cache: Cache,
     pub(crate) metrics: Metrics,
+    pub(crate) gone: GonePods,
     fixed: HashMap<KeyHash, Arc<Grant>>,
 }
 
@@ -184,6 +206,7 @@ impl Keys {
                 space,
                 cache,
                 metrics,
+                gone: GonePods::new(),
                 fixed,
             }),
         }
@@ -237,8 +260,9 @@ impl Keys {
                 record.revoked_at.get_or_insert(now);
                 Ok(())
             })
-            .await
-            .map(drop)
+            .await?;
+        self.inner.metrics.revoked(Cause::Asked, 1);
+        Ok(())
     }
 
     /// Revokes every live key that the filter admits; answers how many.
@@ -318,6 +342,10 @@ impl Inner {
         let id = id_of(key).ok_or(Error::Unauthenticated)?;
         let entry = self.cache.get(&id, || self.load(&id)).await?;
         if !entry.is_key(&hash(key)) {
+            return Err(Error::Unauthenticated);
+        }
+        let pod = entry.grant.pod_uid.as_deref();
+        if pod.is_some_and(|uid| self.gone.contains(uid)) {
             return Err(Error::Unauthenticated);
         }
         let now = self.clock.now();

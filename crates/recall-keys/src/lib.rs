@@ -7,6 +7,7 @@
 mod cache;
 mod duration;
 mod error;
+mod gone;
 mod keys;
 mod metrics;
 mod mint;
@@ -17,6 +18,7 @@ mod text;
 
 pub use duration::{DurationError, format_go, parse_go};
 pub use error::Error;
+pub use gone::PodPage;
 pub use keys::{Config, Filter, KeyPage, Keys, MAX_LISTED, Minted, Spec};
 pub use metrics::Metrics;
 pub use record::{Grant, KeyId, KeyRecord, MAX_NOTE_BYTES, MAX_SESSION_BYTES, PodBinding, Reach};

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::keys::{
     CONFLICT_TRIES, Inner, Keys, Minted, Spec, open, too_many_conflicts, unchanged, write_of,
 };
+use crate::metrics::Cause;
 use crate::record::{Grant, KeyId, KeyRecord, PodBinding, Reach};
 use crate::text::{KeyHash, hash};
 
@@ -22,6 +23,11 @@ use crate::text::{KeyHash, hash};
 pub(crate) struct Pin {
     /// `<tenant>:<agent>`.
     pub(crate) namespace: String,
+    /// The cluster it runs in, where several share the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cluster: Option<String>,
+    pub(crate) pod_namespace: String,
+    pub(crate) pod_name: String,
     /// The newest last.
     pub(crate) keys: Vec<KeyId>,
     /// When a key was last minted or renewed.
@@ -34,8 +40,9 @@ impl Keys {
     /// # Errors
     ///
     /// [`Error::IdentityChanged`] if the pod's UID was another agent before: its keys are revoked
-    /// then. [`Error::Invalid`] if tenant and agent make no namespace.
+    /// then. [`Error::PodGone`] if it went meanwhile. [`Error::Invalid`] if tenant and agent make no namespace.
     pub async fn mint_for_pod(&self, caller: &Caller, ttl: Duration) -> Result<Minted, Error> {
+        let ttl = self.inner.config.lifetime(ttl);
         let spec = spec_for(caller, ttl)?;
         let Reach::Namespace(namespace) = &spec.reach else {
             return Err(Error::Unauthenticated);
@@ -45,7 +52,9 @@ impl Keys {
             if let Some(pin) = &pin
                 && pin.namespace != namespace.as_str()
             {
-                self.inner.revoke_all(&pin.keys).await?;
+                self.inner
+                    .revoke_all(&pin.keys, Cause::IdentityChanged)
+                    .await?;
                 return Err(Error::IdentityChanged);
             }
             let (key, mut record) = self.inner.draft(&spec)?;
@@ -56,6 +65,9 @@ impl Keys {
             let displaced = self.inner.displace(&mut keys).await?;
             let pin = Pin {
                 namespace: namespace.as_str().to_owned(),
+                cluster: self.inner.config.cluster.clone(),
+                pod_namespace: caller.pod.namespace.clone(),
+                pod_name: caller.pod.name.clone(),
                 keys,
                 touched_at: record.created_at,
             };
@@ -68,18 +80,26 @@ impl Keys {
                 continue;
             }
             self.inner.metrics.minted();
-            self.inner.metrics.displaced(displaced.len());
+            self.inner
+                .metrics
+                .revoked(Cause::Displaced, displaced.len());
             for (_, record, hash) in displaced {
                 self.inner
                     .cache
                     .changed(Entry::new(record, hash, Instant::now()));
+            }
+            // It may have gone between the look at it and this write, with nothing to revoke yet.
+            if self.inner.gone.contains(&caller.pod.uid) {
+                self.pod_gone(&caller.pod.uid).await?;
+                return Err(Error::PodGone);
             }
             return Ok(Minted { key, record });
         }
         Err(too_many_conflicts())
     }
 
-    /// Extends the key that `grant` stands for, on the proof that its pod is still there.
+    /// Extends the key that `grant` stands for, on the proof that its pod is still there; never past
+    /// the longest life that is configured.
     ///
     /// # Errors
     ///
@@ -95,38 +115,21 @@ impl Keys {
                 if record.reach != Reach::Namespace(namespace.clone()) {
                     return Err(Error::IdentityChanged);
                 }
-                record.extend(now)
+                record.extend(now)?;
+                if let Some(last) = self.inner.config.last_moment(record.created_at) {
+                    record.expires_at = record.expires_at.map(|end| end.min(last));
+                }
+                Ok(())
             })
             .await;
         if matches!(renewed, Err(Error::IdentityChanged)) {
-            self.revoke(id).await?;
+            let ids = std::slice::from_ref(id);
+            self.inner.revoke_all(ids, Cause::IdentityChanged).await?;
         }
         renewed
     }
 
-    /// Revokes every key of a pod and forgets what it was; answers how many were live. For a pod
-    /// that is gone: a later one of the same name has another UID.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Store`] when the store cannot be asked.
-    pub async fn pod_gone(&self, uid: &str) -> Result<usize, Error> {
-        let (Some(pin), Some(version)) = self.inner.pin(uid).await? else {
-            return Ok(0);
-        };
-        let count = self.inner.revoke_all(&pin.keys).await?;
-        let erase = RecordWrite {
-            kind: RecordKind::Pin,
-            key: uid.to_owned(),
-            body: None,
-            precondition: Precondition::Version(version),
-        };
-        // A conflict means that the pod was seen alive again in between; its new key stays pinned.
-        self.commit_records(vec![erase]).await?;
-        Ok(count)
-    }
-
-    async fn commit_records(&self, records: Vec<RecordWrite>) -> Result<bool, Error> {
+    pub(crate) async fn commit_records(&self, records: Vec<RecordWrite>) -> Result<bool, Error> {
         let batch = Batch {
             records,
             ..Batch::default()
@@ -140,14 +143,11 @@ impl Keys {
 }
 
 impl Inner {
-    async fn pin(&self, uid: &str) -> Result<(Option<Pin>, Option<Version>), Error> {
+    pub(crate) async fn pin(&self, uid: &str) -> Result<(Option<Pin>, Option<Version>), Error> {
         let Some(record) = self.store.get(&self.space, RecordKind::Pin, uid).await? else {
             return Ok((None, None));
         };
-        let pin = serde_json::from_slice(&record.body).map_err(|error| {
-            recall_store::Error::Damaged(format!("the pin of a pod cannot be read: {error}"))
-        })?;
-        Ok((Some(pin), Some(record.version)))
+        Ok((Some(pin_of(&record.body)?), Some(record.version)))
     }
 
     /// Cuts a pod's keys to the cap, dead ones first, then the oldest; returns the revocations to
@@ -180,21 +180,38 @@ impl Inner {
         Ok(displaced)
     }
 
-    async fn revoke_all(&self, keys: &[KeyId]) -> Result<usize, Error> {
-        let mut count = 0;
+    /// Revokes these keys; answers those that were live until now.
+    pub(crate) async fn revoke_all(
+        &self,
+        keys: &[KeyId],
+        cause: Cause,
+    ) -> Result<Vec<KeyRecord>, Error> {
+        let now = self.clock.now();
+        let mut revoked = Vec::new();
         for id in keys {
-            let revoked = self.update(id, |record, now| {
-                record.revoked_at.get_or_insert(now);
+            let update = self.update(id, |record, at| {
+                if record.live(at) {
+                    record.revoked_at = Some(at);
+                }
                 Ok(())
             });
-            match revoked.await {
-                Ok(record) => count += usize::from(record.expires_at > record.revoked_at),
-                Err(Error::NotFound) => {}
+            match update.await {
+                Ok(record) if record.revoked_at.is_some_and(|at| at >= now) => revoked.push(record),
+                Ok(_) | Err(Error::NotFound) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(count)
+        self.metrics.revoked(cause, revoked.len());
+        Ok(revoked)
     }
+}
+
+/// Reads a pin.
+pub(crate) fn pin_of(body: &[u8]) -> Result<Pin, Error> {
+    serde_json::from_slice(body).map_err(|error| {
+        let what = format!("the pin of a pod cannot be read: {error}");
+        recall_store::Error::Damaged(what).into()
+    })
 }
 
 fn spec_for(caller: &Caller, ttl: Duration) -> Result<Spec, Error> {

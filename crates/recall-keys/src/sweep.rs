@@ -1,5 +1,6 @@
 //! Erasing keys that can never be good again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,8 +8,8 @@ use recall_store::{Batch, Precondition, Record, RecordKind, RecordWrite};
 
 use crate::error::Error;
 use crate::keys::{Keys, open};
-use crate::pod::Pin;
-use crate::record::KeyRecord;
+use crate::pod::pin_of;
+use crate::record::{KeyRecord, Reach};
 
 /// How long a dead pod key stays listed. They are many and tell little.
 const KEEP_POD_KEYS: Duration = Duration::from_secs(60);
@@ -30,21 +31,22 @@ impl Keys {
         Ok(erased)
     }
 
-    /// Sweeps every `period` until the future is dropped. A failed sweep is logged and tried again
-    /// next time.
+    /// Sweeps now and every `period` until the future is dropped. A failed sweep is logged and tried
+    /// again next time.
     pub async fn sweep_for_ever(self, period: Duration) {
         loop {
-            tokio::time::sleep(period).await;
             match self.sweep().await {
                 Ok(0) => {}
                 Ok(erased) => tracing::debug!(erased, "dead keys were erased"),
                 Err(error) => tracing::warn!(%error, "dead keys could not be erased"),
             }
+            tokio::time::sleep(period).await;
         }
     }
 
     async fn sweep_keys(&self) -> Result<usize, Error> {
         let now = self.inner.clock.now();
+        let mut live = BTreeMap::new();
         let (mut erased, mut after) = (0, None);
         loop {
             let page = self.inner.page(after.as_deref(), PAGE).await?;
@@ -53,6 +55,9 @@ impl Keys {
             for stored in page.records {
                 let (key, version) = (stored.key.clone(), stored.version);
                 let (record, _) = open(&stored)?;
+                if record.live(now) {
+                    *live.entry(tenant_of(&record)).or_default() += 1;
+                }
                 if due(&record, now) {
                     dead.push(erasure(
                         RecordKind::Key,
@@ -64,7 +69,10 @@ impl Keys {
             erased += self.erase(dead).await?;
             match next {
                 Some(next) => after = Some(next),
-                None => return Ok(erased),
+                None => {
+                    self.inner.metrics.live(&live);
+                    return Ok(erased);
+                }
             }
         }
     }
@@ -97,9 +105,7 @@ impl Keys {
     /// Whether a pod was silent for long and none of its keys is left: a key that is renewed over
     /// and over keeps its pod pinned.
     async fn forgotten(&self, record: &Record, now: Timestamp) -> Result<bool, Error> {
-        let pin: Pin = serde_json::from_slice(&record.body).map_err(|error| {
-            recall_store::Error::Damaged(format!("the pin of a pod cannot be read: {error}"))
-        })?;
+        let pin = pin_of(&record.body)?;
         if !past(pin.touched_at, KEEP_PINS, now) {
             return Ok(false);
         }
@@ -143,6 +149,18 @@ fn erasure(kind: RecordKind, key: String, precondition: Precondition) -> RecordW
         body: None,
         precondition,
     }
+}
+
+/// The tenant that a key belongs to: what stands before the colon. Empty for an admin's key.
+fn tenant_of(record: &KeyRecord) -> String {
+    let namespace = match &record.reach {
+        Reach::Admin => "",
+        Reach::Namespace(namespace) => namespace.as_str(),
+    };
+    let tenant = namespace
+        .split_once(':')
+        .map_or(namespace, |(tenant, _)| tenant);
+    tenant.to_owned()
 }
 
 fn due(record: &KeyRecord, now: Timestamp) -> bool {

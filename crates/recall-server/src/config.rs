@@ -1,9 +1,11 @@
 //! Settings from flags, environment and file, and the typed configuration they make.
 
+mod exchange;
 mod parse;
 mod settings;
 mod table;
 
+pub use exchange::{ServiceAccount, Watch};
 pub use parse::{Backend, Config, Kubernetes, TenantLabel};
 pub use settings::{Origin, Settings};
 

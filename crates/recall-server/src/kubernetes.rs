@@ -2,19 +2,31 @@
 
 use std::sync::Arc;
 
+use prometheus_client::registry::Registry;
 use recall_api::{Check, Exchange};
 use recall_identity::kube::{ApiServer, ConnectError, Connection, MissingRule, connect};
 use recall_identity::{AgentRule, Call, InvalidRule, Limits, Resolver, Rules, TenantRule};
+use recall_keys::Keys;
 
 use crate::config::{ConfigError, Kubernetes, TenantLabel};
 use crate::exit::Failure;
+use crate::observe::ApiMetrics;
+use crate::pod_watch::PodWatch;
 
-/// Connects to the API server, checks what the server's own account may do there, and answers the
-/// exchange. Adds the check that the API server can be asked.
-pub(crate) async fn exchange(
+/// The exchange, and the watch by which keys die with their pods.
+pub(crate) struct Parts {
+    pub(crate) exchange: Exchange,
+    pub(crate) watch: Option<PodWatch>,
+}
+
+/// Connects to the API server and checks what the server's own account may do there. Adds the checks
+/// that the API server can be asked and is heard.
+pub(crate) async fn connected(
     settings: &Kubernetes,
+    keys: &Keys,
+    registry: &mut Registry,
     checks: &mut Vec<Check>,
-) -> Result<Exchange, Failure> {
+) -> Result<Parts, Failure> {
     let rules = rules(settings);
     rules.check().map_err(|error| invalid(&error))?;
     if matches!(rules.agent, AgentRule::PodName) {
@@ -29,16 +41,41 @@ pub(crate) async fn exchange(
     let client = connect(&connection)
         .await
         .map_err(|error| cannot_connect(&error))?;
-    let api = ApiServer::new(client);
-    if let Err(missing) = api.check_permissions(&rules).await {
+    let api = ApiServer::new(client.clone());
+    let calls = calls(&rules, settings);
+    if let Err(missing) = api.check_calls(&calls, &settings.namespaces).await {
         judge(&missing, &rules)?;
     }
     checks.push(reachable(api.clone()));
-    let authenticator = Arc::new(Resolver::new(api, rules, Limits::default()));
-    Ok(Exchange {
-        authenticator,
-        key_ttl: settings.key_ttl,
-    })
+    let metrics = ApiMetrics::register(registry);
+    let watch = settings.watch.as_ref().map(|watch| {
+        let (keys, metrics) = (keys.clone(), metrics.clone());
+        PodWatch::new(client, settings, watch, keys, metrics)
+    });
+    checks.extend(watch.as_ref().map(PodWatch::check));
+    let authenticator = Arc::new(resolver(api, rules, settings).observed_by(Arc::new(metrics)));
+    let exchange = Exchange::new(authenticator, settings.key_ttl, settings.limits);
+    Ok(Parts { exchange, watch })
+}
+
+/// Everything that the server's own account must be allowed.
+fn calls(rules: &Rules, settings: &Kubernetes) -> Vec<Call> {
+    let mut calls = rules.calls();
+    if settings.watch.is_some() {
+        calls.extend([Call::ListPods, Call::WatchPods]);
+    }
+    calls
+}
+
+fn resolver(api: ApiServer, rules: Rules, settings: &Kubernetes) -> Resolver<ApiServer> {
+    let mut resolver = Resolver::new(api, rules, Limits::default());
+    if !settings.service_accounts.is_empty() {
+        resolver = resolver.allow_only(settings.service_accounts.iter().cloned());
+    }
+    if !settings.namespaces.is_empty() {
+        resolver = resolver.only_in(settings.namespaces.iter().cloned());
+    }
+    resolver
 }
 
 /// A missing permission stops the start if every exchange needs it. Sandboxes and claims are read

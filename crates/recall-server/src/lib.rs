@@ -8,10 +8,14 @@ mod config;
 mod exit;
 mod kubernetes;
 mod listen;
+mod observe;
+mod pod_watch;
 mod readiness;
 mod run;
 mod start;
 
-pub use config::{Backend, Config, ConfigError, Kubernetes, Origin, Settings, TenantLabel};
+pub use config::{
+    Backend, Config, ConfigError, Kubernetes, Origin, ServiceAccount, Settings, TenantLabel, Watch,
+};
 pub use exit::{Failure, main};
 pub use run::{Server, run};

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use recall_api::Peer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 /// A client that takes longer to send a request's head is cut off.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -23,11 +27,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let server = builder();
     let graceful = GracefulShutdown::new();
-    let service = TowerToHyperService::new(router);
     loop {
-        let stream = tokio::select! {
+        let (stream, address) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -36,7 +39,15 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             },
             () = stop.cancelled() => break,
         };
-        let connection = server.serve_connection(prepare(stream), service.clone());
+        let peer = Peer(address.ip());
+        let service = router
+            .clone()
+            .map_request(move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(peer);
+                request
+            });
+        let service = TowerToHyperService::new(service);
+        let connection = server.serve_connection(prepare(stream), service);
         let connection = graceful.watch(connection.into_owned());
         tokio::spawn(async move {
             if let Err(error) = connection.await {

@@ -13,6 +13,7 @@ use recall_memory::{Memory, Registry as Predicates, Surface};
 use recall_store::{Clock, MemoryStore, Store, SystemClock};
 use recall_store_embedded::{EmbeddedStore, OpenError};
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin_key;
@@ -20,6 +21,7 @@ use crate::config::{Backend, Config, ConfigError};
 use crate::exit::Failure;
 use crate::kubernetes;
 use crate::listen::serve;
+use crate::pod_watch::PodWatch;
 use crate::readiness;
 
 /// How often dead keys are erased.
@@ -33,6 +35,7 @@ pub struct Server {
     admin_listener: TcpListener,
     registry: Registry,
     checks: Vec<Check>,
+    watch: Option<PodWatch>,
 }
 
 impl Server {
@@ -49,9 +52,13 @@ impl Server {
         let keys = keys(&config, Arc::clone(&store), clock, &mut registry)?;
         first_keys(&config, &keys).await?;
         let mut checks = vec![readiness::store(store)];
-        let exchange = match &config.kubernetes {
-            Some(settings) => Some(kubernetes::exchange(settings, &mut checks).await?),
-            None => None,
+        let (exchange, watch) = match &config.kubernetes {
+            Some(settings) => {
+                let parts = kubernetes::connected(settings, &keys, &mut registry, &mut checks);
+                let kubernetes::Parts { exchange, watch } = parts.await?;
+                (Some(exchange), watch)
+            }
+            None => (None, None),
         };
         let metrics = recall_api::Metrics::register(&mut registry);
         let api = Api {
@@ -69,6 +76,7 @@ impl Server {
             admin_listener,
             registry,
             checks,
+            watch,
         })
     }
 
@@ -97,6 +105,7 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
         admin_listener,
         registry,
         mut checks,
+        watch,
     } = server;
     for (name, listener) in [("api", &listener), ("admin", &admin_listener)] {
         if let Ok(address) = listener.local_addr() {
@@ -104,7 +113,12 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
         }
     }
     checks.push(readiness::running(stop.clone()));
-    let sweeper = tokio::spawn(api.keys.clone().sweep_for_ever(SWEEP_PERIOD));
+    // Dropped at the end, and with it what runs beside the requests.
+    let mut beside = JoinSet::new();
+    beside.spawn(api.keys.clone().sweep_for_ever(SWEEP_PERIOD));
+    if let Some(watch) = watch {
+        beside.spawn(watch.run());
+    }
     let admin = AdminState {
         registry: Arc::new(registry),
         checks: checks.into(),
@@ -117,7 +131,7 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
         admin_stop.clone(),
     ));
     serve(listener, router(api), stop).await;
-    sweeper.abort();
+    beside.shutdown().await;
     admin_stop.cancel();
     admin
         .await
@@ -179,9 +193,12 @@ fn keys(
             parse_static_keys(&text).map_err(|error| refusal(error.to_string()))?
         }
     };
+    let kubernetes = config.kubernetes.as_ref();
     let settings = recall_keys::Config {
         auth_cache_ttl: config.auth_cache_ttl,
         max_keys_per_pod: config.max_keys_per_pod,
+        max_pod_key_lifetime: kubernetes.and_then(|settings| settings.max_key_lifetime),
+        cluster: kubernetes.and_then(|settings| settings.cluster.clone()),
     };
     Ok(Keys::new(
         store,

@@ -6,12 +6,13 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{Method, StatusCode};
 use recall_identity::Caller;
-use recall_keys::{Grant, KeyRecord, Minted};
+use recall_keys::{Grant, KeyRecord};
 
 use super::keys::{json_response, minted_json};
 use crate::body::{self, nothing_left, take_string};
 use crate::error::ApiError;
-use crate::state::{Api, Exchange, MAX_KEY_BODY_BYTES};
+use crate::exchange::{Exchange, Peer, Refused, refused};
+use crate::state::{Api, MAX_KEY_BODY_BYTES};
 
 const OFF: &str =
     "the token exchange is off on this server; start it with --kubernetes, or use a key";
@@ -24,19 +25,30 @@ pub(super) async fn handle(State(api): State<Api>, request: Request) -> Result<R
         .exchange
         .as_ref()
         .ok_or_else(|| ApiError::not_found(OFF))?;
-    let began = Instant::now();
+    let decision = Decision::begin("exchange", &request);
+    if let Err(error) = exchange.admit(decision.source) {
+        let refused = Refused {
+            caller: None,
+            error,
+        };
+        decision.end(&api, Err(&refused));
+        return Err(refused.error);
+    }
     let token = token(request).await?;
-    let outcome = mint(&api, exchange, &token).await;
-    audit(
-        &api,
-        "exchange",
-        began,
-        outcome
-            .as_ref()
-            .map(|(caller, minted)| (caller, &minted.record)),
-    );
-    let (_, minted) = outcome.map_err(|(_, error)| error)?;
-    Ok(json_response(StatusCode::CREATED, &minted_json(&minted)))
+    let outcome = exchange.mint(&api.keys, &token).await;
+    match outcome {
+        Ok(granted) => {
+            decision.end(&api, Ok((&granted.caller, &granted.minted.record)));
+            Ok(json_response(
+                StatusCode::CREATED,
+                &minted_json(&granted.minted),
+            ))
+        }
+        Err(refused) => {
+            decision.end(&api, Err(&refused));
+            Err(refused.error)
+        }
+    }
 }
 
 /// Renews a pod's key on the proof of its current token. Without one the client is told to bring it.
@@ -45,34 +57,40 @@ pub(super) async fn renew(
     grant: &Grant,
     request: Request,
 ) -> Result<KeyRecord, ApiError> {
-    let began = Instant::now();
     let exchange = api
         .exchange
         .as_ref()
         .ok_or(recall_keys::Error::RenewWithToken)?;
+    let decision = Decision::begin("renewal", &request);
     let body = body::read(request, MAX_KEY_BODY_BYTES).await?;
     let mut object = body::object(&body).map_err(|_| recall_keys::Error::RenewWithToken)?;
     let Some(token) = take_string(&mut object, "token")? else {
         return Err(recall_keys::Error::RenewWithToken.into());
     };
     nothing_left(&object, "token")?;
-    let outcome = async {
-        let caller = authenticate(exchange, &token).await?;
-        match api.keys.renew_for_pod(grant, &caller).await {
-            Ok(record) => Ok((caller, record)),
-            Err(error) => Err((Some(caller), error.into())),
+    match renewed(api, exchange, grant, &token).await {
+        Ok((caller, record)) => {
+            decision.end(api, Ok((&caller, &record)));
+            Ok(record)
         }
-    };
-    let outcome = outcome.await;
-    audit(
-        api,
-        "renewal",
-        began,
-        outcome.as_ref().map(|(caller, record)| (caller, record)),
-    );
-    outcome
-        .map(|(_, record)| record)
-        .map_err(|(_, error)| error)
+        Err(refused) => {
+            decision.end(api, Err(&refused));
+            Err(refused.error)
+        }
+    }
+}
+
+async fn renewed(
+    api: &Api,
+    exchange: &Exchange,
+    grant: &Grant,
+    token: &str,
+) -> Result<(Caller, KeyRecord), Refused> {
+    let caller = exchange.caller(token).await?;
+    match api.keys.renew_for_pod(grant, &caller).await {
+        Ok(record) => Ok((caller, record)),
+        Err(error) => Err(refused(caller, error.into())),
+    }
 }
 
 async fn token(request: Request) -> Result<String, ApiError> {
@@ -88,57 +106,46 @@ async fn token(request: Request) -> Result<String, ApiError> {
     }
 }
 
-/// A refusal, with what is known of who was refused.
-type Refused = (Option<Caller>, ApiError);
-
-async fn authenticate(exchange: &Exchange, token: &str) -> Result<Caller, Refused> {
-    exchange
-        .authenticator
-        .authenticate(token)
-        .await
-        .map_err(|error| (None, error.into()))
-}
-
-async fn mint(api: &Api, exchange: &Exchange, token: &str) -> Result<(Caller, Minted), Refused> {
-    let caller = authenticate(exchange, token).await?;
-    match api.keys.mint_for_pod(&caller, exchange.key_ttl).await {
-        Ok(minted) => Ok((caller, minted)),
-        // The name was built from labels that the cluster vouches for: valid, but not allowed.
-        Err(recall_keys::Error::Invalid(message)) => {
-            let error = ApiError::new(StatusCode::FORBIDDEN, "bad_label", message);
-            Err((Some(caller), error))
-        }
-        Err(error) => Err((Some(caller), error.into())),
-    }
-}
-
-/// One line a decision. Never the token, never the key.
-fn audit(
-    api: &Api,
+/// A decision to be counted and put on record.
+struct Decision {
     what: &'static str,
+    source: Option<Peer>,
     began: Instant,
-    outcome: Result<(&Caller, &KeyRecord), &Refused>,
-) {
-    let (code, caller, key) = match outcome {
-        Ok((caller, record)) => ("ok", Some(caller), Some(record.id.as_str())),
-        Err((caller, error)) => (error.code, caller.as_ref(), None),
-    };
-    api.metrics.exchange(code);
-    tracing::info!(
-        target: "recall::audit",
-        decision = if code == "ok" { "granted" } else { "refused" },
-        code,
-        what,
-        tenant = caller.map(|caller| caller.tenant.as_str()),
-        agent = caller.map(|caller| caller.agent.as_str()),
-        namespace = caller.map(|caller| caller.pod.namespace.as_str()),
-        pod = caller.map(|caller| caller.pod.name.as_str()),
-        pod_uid = caller.map(|caller| caller.pod.uid.as_str()),
-        service_account = caller.map(|caller| caller.service_account.as_str()),
-        node = caller.and_then(|caller| caller.node.as_deref()),
-        token_id = caller.and_then(|caller| caller.token_id.as_deref()),
-        key_id = key,
-        latency_ms = began.elapsed().as_millis() as u64,
-        "token exchange decided"
-    );
+}
+
+impl Decision {
+    fn begin(what: &'static str, request: &Request) -> Self {
+        Self {
+            what,
+            source: request.extensions().get().copied(),
+            began: Instant::now(),
+        }
+    }
+
+    /// One line a decision. Never the token, never the key.
+    fn end(&self, api: &Api, outcome: Result<(&Caller, &KeyRecord), &Refused>) {
+        let (code, caller, key) = match outcome {
+            Ok((caller, record)) => ("ok", Some(caller), Some(record.id.as_str())),
+            Err(refused) => (refused.error.code, refused.caller.as_ref(), None),
+        };
+        api.metrics.exchange(code);
+        tracing::info!(
+            target: "recall::audit",
+            decision = if code == "ok" { "granted" } else { "refused" },
+            code,
+            what = self.what,
+            source = self.source.map(tracing::field::display),
+            tenant = caller.map(|caller| caller.tenant.as_str()),
+            agent = caller.map(|caller| caller.agent.as_str()),
+            namespace = caller.map(|caller| caller.pod.namespace.as_str()),
+            pod = caller.map(|caller| caller.pod.name.as_str()),
+            pod_uid = caller.map(|caller| caller.pod.uid.as_str()),
+            service_account = caller.map(|caller| caller.service_account.as_str()),
+            node = caller.and_then(|caller| caller.node.as_deref()),
+            token_id = caller.and_then(|caller| caller.token_id.as_deref()),
+            key_id = key,
+            latency_ms = self.began.elapsed().as_millis() as u64,
+            "token exchange decided"
+        );
+    }
 }

@@ -150,6 +150,7 @@ async fn revoke_matching(api: &Api, grant: &Grant, uri: &Uri) -> Result<Response
         tenant = filter.tenant,
         namespace = filter.namespace.as_ref().map(|ns| ns.as_str()),
         agent = filter.agent,
+        pod_uid = filter.pod_uid,
         revoked,
         "keys revoked by filter"
     );

@@ -1,6 +1,7 @@
 //! What keys promise, over the in-memory store and a clock that the tests move.
 
 mod admin;
+mod gone;
 mod pods;
 mod store_trouble;
 
@@ -39,10 +40,14 @@ impl Bench {
 
     /// Another server on the same store.
     fn replica(&self) -> Keys {
+        self.replica_with(Config::default())
+    }
+
+    fn replica_with(&self, config: Config) -> Keys {
         Keys::new(
             Arc::clone(&self.store),
             Arc::new(self.clock.clone()),
-            Config::default(),
+            config,
             Vec::new(),
             Metrics::default(),
         )

@@ -124,3 +124,20 @@ async fn a_store_that_is_away_is_never_a_refusal() {
         .await
         .expect("it is good once the store is back");
 }
+
+#[tokio::test]
+async fn a_pod_that_goes_while_the_store_is_away_is_refused_all_the_same() {
+    let store = Arc::new(Switched::default());
+    let bench = Bench::with(store.clone(), Vec::new());
+    let minted = bench
+        .keys
+        .mint_for_pod(&caller("a", "p", "u1"), Duration::from_secs(900))
+        .await
+        .expect("a key");
+    bench.check(&minted).await.expect("it is good");
+    store.away.store(true, Ordering::SeqCst);
+    refused(bench.keys.pod_gone("u1").await, "store_unavailable");
+    refused(bench.check(&minted).await, "unauthenticated");
+    store.away.store(false, Ordering::SeqCst);
+    assert_eq!(bench.keys.pod_gone("u1").await.expect("its keys").len(), 1);
+}

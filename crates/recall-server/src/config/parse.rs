@@ -4,10 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use recall_api::ExchangeLimits;
 use recall_keys::parse_go;
 use recall_memory::Surface;
 use recall_telemetry::LogFormat;
 
+use super::exchange::{
+    ServiceAccount, Watch, limit, longest_life, namespaces, selector, service_accounts,
+};
 use super::{ConfigError, Settings};
 
 const MIN_KEY_TTL: Duration = Duration::from_secs(10);
@@ -72,6 +76,8 @@ pub struct Kubernetes {
     pub audience: String,
     /// Lifetime of a pod's key.
     pub key_ttl: Duration,
+    /// The longest life of a pod's key, renewals included.
+    pub max_key_lifetime: Option<Duration>,
     /// The label that names the tenant.
     pub tenant_label: Option<TenantLabel>,
     /// The pod label that names the agent.
@@ -82,6 +88,14 @@ pub struct Kubernetes {
     pub sandbox_claims: bool,
     /// A prefix of tenants.
     pub cluster: Option<String>,
+    /// The only service accounts that may exchange; all if empty.
+    pub service_accounts: Vec<ServiceAccount>,
+    /// The only namespaces that are served; all if empty.
+    pub namespaces: Vec<String>,
+    /// How pods are watched, if they are.
+    pub watch: Option<Watch>,
+    /// How often tokens may be exchanged.
+    pub limits: ExchangeLimits,
 }
 
 /// Which object's label names the tenant.
@@ -212,7 +226,27 @@ impl Read<'_> {
             agent_label_optional: self.switch("kubernetes-agent-label-optional"),
             sandbox_claims: self.switch("kubernetes-sandbox-claims"),
             cluster: self.optional("kubernetes-cluster", cluster)?,
+            max_key_lifetime: self.required("kubernetes-max-key-lifetime", longest_life)?,
+            service_accounts: self
+                .optional("kubernetes-service-account", service_accounts)?
+                .unwrap_or_default(),
+            namespaces: self
+                .optional("kubernetes-namespaces", namespaces)?
+                .unwrap_or_default(),
+            watch: self.watch()?,
+            limits: ExchangeLimits {
+                per_source: self.required("kubernetes-limit-per-source", limit)?,
+                per_pod: self.required("kubernetes-limit-per-pod", limit)?,
+                per_tenant: self.required("kubernetes-limit-per-tenant", limit)?,
+            },
         };
+        let longest = kubernetes.max_key_lifetime;
+        if longest.is_some_and(|longest| longest < kubernetes.key_ttl) {
+            return Err(ConfigError::Together(
+                "--kubernetes-max-key-lifetime must not be shorter than --kubernetes-key-ttl"
+                    .to_owned(),
+            ));
+        }
         if kubernetes.kubeconfig.is_some() && kubernetes.api.is_some() {
             return Err(ConfigError::Together(
                 "--kubernetes-kubeconfig names an API server already: leave out --kubernetes-api"
@@ -220,6 +254,17 @@ impl Read<'_> {
             ));
         }
         Ok(Some(kubernetes))
+    }
+
+    fn watch(&self) -> Result<Option<Watch>, ConfigError> {
+        let selector = self.optional("kubernetes-pod-selector", selector)?;
+        match (self.switch("kubernetes-watch"), selector) {
+            (true, selector) => Ok(Some(Watch { selector })),
+            (false, None) => Ok(None),
+            (false, Some(_)) => Err(ConfigError::Together(
+                "--kubernetes-pod-selector narrows the watch of pods, which is off".to_owned(),
+            )),
+        }
     }
 
     /// A setting of the exchange without the exchange is a mistake that would go unnoticed.

@@ -49,7 +49,7 @@ const fn switch(name: &'static str, default: Option<&'static str>, help: &'stati
 }
 
 /// All settings, in the order of the help text.
-pub(crate) static SETTINGS: [Setting; 29] = [
+pub(crate) static SETTINGS: [Setting; 37] = [
     value(
         "listen",
         "ADDR",
@@ -196,6 +196,55 @@ pub(crate) static SETTINGS: [Setting; 29] = [
         "NAME",
         None,
         "Prefix of tenants when clusters share one store",
+    ),
+    value(
+        "kubernetes-namespaces",
+        "LIST",
+        None,
+        "The only namespaces served, with commas between them: rights are needed in these alone \
+         [default: all]",
+    ),
+    value(
+        "kubernetes-service-account",
+        "LIST",
+        None,
+        "The only service accounts that may exchange: NAMESPACE/NAME, several with commas between \
+         them [default: all]",
+    ),
+    value(
+        "kubernetes-max-key-lifetime",
+        "TIME",
+        Some("off"),
+        "The longest life of a pod's key, renewals included, or off",
+    ),
+    switch(
+        "kubernetes-watch",
+        Some("true"),
+        "Watch pods, so that keys die with them [default: on]",
+    ),
+    value(
+        "kubernetes-pod-selector",
+        "SELECTOR",
+        None,
+        "Labels of the pods to watch; keys of other pods die within a minute of their pod",
+    ),
+    value(
+        "kubernetes-limit-per-source",
+        "RATE",
+        Some("5000/1m"),
+        "Exchanges from one address, before the token is looked at: a number and a time, or off",
+    ),
+    value(
+        "kubernetes-limit-per-pod",
+        "RATE",
+        Some("60/1m"),
+        "Exchanges and renewals by one pod, or off",
+    ),
+    value(
+        "kubernetes-limit-per-tenant",
+        "RATE",
+        Some("6000/1m"),
+        "Exchanges and renewals by one tenant, or off",
     ),
     value(
         "log-format",

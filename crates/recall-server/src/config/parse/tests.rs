@@ -164,6 +164,75 @@ fn the_printed_configuration_is_a_configuration_file() {
     assert_eq!((config.surface, config.open), (Surface::Typed, Some(true)));
 }
 
+fn kubernetes(flags: &[&str]) -> Kubernetes {
+    let flags = [&["--backend=memory", "--kubernetes"], flags].concat();
+    let config = read(&flags, &[]).expect("good");
+    config.kubernetes.expect("it is on")
+}
+
+#[test]
+fn pods_are_watched_unless_it_is_said() {
+    let watch = |selector: Option<&str>| Watch {
+        selector: selector.map(str::to_owned),
+    };
+    assert_eq!(kubernetes(&[]).watch, Some(watch(None)));
+    let selector = "--kubernetes-pod-selector=app in (a,b)";
+    assert_eq!(
+        kubernetes(&[selector]).watch,
+        Some(watch(Some("app in (a,b)")))
+    );
+    assert_eq!(kubernetes(&["--kubernetes-watch=false"]).watch, None);
+    let both = ["--kubernetes", "--kubernetes-watch=off", selector];
+    refused(&both, "narrows the watch");
+}
+
+#[test]
+fn lists_of_accounts_and_namespaces() {
+    let account = |namespace: &str, name: &str| (namespace.to_owned(), name.to_owned());
+    let flag = "--kubernetes-service-account=agents/runner, b/x.y";
+    let expected = [account("agents", "runner"), account("b", "x.y")];
+    assert_eq!(kubernetes(&[flag]).service_accounts, expected);
+    assert_eq!(
+        kubernetes(&["--kubernetes-namespaces=a,b-1"]).namespaces,
+        ["a", "b-1"]
+    );
+    for odd in ["runner", "a/b/c", "A/b", "/b", "a/", "a/b,", ""] {
+        let flag = format!("--kubernetes-service-account={odd}");
+        refused(&["--kubernetes", &flag], "NAMESPACE/NAME");
+    }
+    for odd in ["a,,b", "-a", "a.b", "A"] {
+        let flag = format!("--kubernetes-namespaces={odd}");
+        refused(&["--kubernetes", &flag], "names of namespaces");
+    }
+}
+
+#[test]
+fn limits_and_the_longest_life() {
+    let defaults = kubernetes(&[]);
+    assert_eq!(defaults.max_key_lifetime, None);
+    let shown = |rate: Option<recall_api::Rate>| rate.map(|rate| rate.to_string());
+    assert_eq!(
+        shown(defaults.limits.per_source).as_deref(),
+        Some("5000/1m0s")
+    );
+    let set = kubernetes(&[
+        "--kubernetes-limit-per-pod=off",
+        "--kubernetes-max-key-lifetime=12h",
+    ]);
+    assert_eq!(
+        (set.limits.per_pod, set.max_key_lifetime),
+        (None, Some(Duration::from_secs(12 * 3600)))
+    );
+    refused(
+        &["--kubernetes", "--kubernetes-limit-per-pod=60"],
+        "such as 60/1m, or off",
+    );
+    refused(
+        &["--kubernetes", "--kubernetes-max-key-lifetime=1m"],
+        "not be shorter",
+    );
+}
+
 #[test]
 fn labels_of_tenants() {
     let label = |text: &str| {
