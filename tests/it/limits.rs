@@ -66,6 +66,42 @@ async fn a_body_over_4_mib_is_refused_announced_or_not() {
     nothing_is_stored(&running, &key).await;
 }
 
+/// Most clients look for the answer only after they have sent everything.
+#[tokio::test]
+async fn a_client_that_sends_a_byte_too_much_gets_its_answer() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    let length = format!("Content-Length: {}\r\n", MAX_BODY + 1);
+    let mut announced = head("/v1/remember", &key, &length).into_bytes();
+    announced.resize(announced.len() + MAX_BODY + 1, b' ');
+    let host = running.server.url.strip_prefix("http://").expect("HTTP");
+    for time in 0..20 {
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        stream.write_all(&announced).expect("everything is taken");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{time}: {answer}");
+    }
+    nothing_is_stored(&running, &key).await;
+}
+
+/// A client that asks first is answered before it sends anything.
+#[tokio::test]
+async fn a_body_that_is_too_long_is_not_asked_for() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    let more = format!(
+        "Expect: 100-continue\r\nContent-Length: {}\r\n",
+        MAX_BODY + 1
+    );
+    let (_, answer) = raw(
+        &running.server.url,
+        head("/v1/remember", &key, &more).as_bytes(),
+    );
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
 #[tokio::test]
 async fn a_million_open_brackets_cost_nothing() {
     let running = Running::start(&["--surface=typed"]);

@@ -7,6 +7,7 @@ mod keys;
 mod lifecycle;
 mod limits;
 mod pod_watch;
+mod readme;
 mod security;
 mod simulated;
 

@@ -20,6 +20,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
             "clippy",
             "--workspace",
             "--all-targets",
+            "--features=recall-e2e/k8s",
             "--quiet",
             "--",
             "-D",

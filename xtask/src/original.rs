@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use recall_testkit::process::{Process, wait_until};
+use recall_testkit::process::{Process, Stamp, wait_until};
 
 use crate::http;
 use crate::python::{self, program};
@@ -52,6 +52,16 @@ impl Original {
             .into_iter()
             .map(resident_bytes)
             .sum()
+    }
+}
+
+impl Drop for Original {
+    /// It leaves the store that it runs behind when it ends.
+    fn drop(&mut self) {
+        let family = Stamp::family(self.process.pid());
+        // A server that does not end is killed by its `Process`; the store is ended in any case.
+        let _ = self.process.stop();
+        family.iter().for_each(Stamp::end);
     }
 }
 

@@ -5,16 +5,17 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 use recall_testkit::process::Server;
+use serde_json::Value;
 
 use crate::cluster::{self, Plane, Programs};
 use crate::original::Original;
-use crate::shell::{cargo, root, run as run_command, say, scratch, target};
+use crate::shell::{cargo, output, root, run as run_command, say, scratch, target};
 use crate::tally::{Tally, count};
 use crate::{demo, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e, embed, k8s, python, differential, demo.
+    /// Only these parts: rust, e2e (a part of rust), embed, k8s, python, differential, demo.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -22,6 +23,8 @@ pub(crate) struct Args {
 /// A part of the tests with what it needs beyond Rust.
 struct Part {
     name: &'static str,
+    /// Whether another part runs it as well, so that it runs only when asked for.
+    covered: bool,
     /// Whether what it needs is here, and what to do if not.
     missing: fn() -> Option<&'static str>,
     run: fn() -> anyhow::Result<Tally>,
@@ -30,36 +33,43 @@ struct Part {
 const PARTS: [Part; 7] = [
     Part {
         name: "rust",
+        covered: false,
         missing: || None,
         run: rust,
     },
     Part {
         name: "e2e",
+        covered: true,
         missing: || None,
         run: e2e,
     },
     Part {
         name: "embed",
+        covered: false,
         missing: || None,
         run: embed,
     },
     Part {
         name: "k8s",
+        covered: false,
         missing: no_cluster,
         run: k8s,
     },
     Part {
         name: "python",
+        covered: false,
         missing: no_python,
         run: python_clients,
     },
     Part {
         name: "differential",
+        covered: false,
         missing: no_python,
         run: differential,
     },
     Part {
         name: "demo",
+        covered: false,
         missing: no_cluster,
         run: demo_local,
     },
@@ -76,8 +86,9 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
         let names: Vec<_> = PARTS.iter().map(|part| part.name).collect();
         bail!("--only {unknown}: the parts are {}", names.join(", "));
     }
-    let asked = |part: &&Part| {
-        arguments.only.is_empty() || arguments.only.iter().any(|name| name == part.name)
+    let asked = |part: &&Part| match arguments.only.is_empty() {
+        true => !part.covered,
+        false => arguments.only.iter().any(|name| name == part.name),
     };
     let (mut tally, mut failures) = (Tally::default(), Vec::new());
     for part in PARTS.iter().filter(asked) {
@@ -134,38 +145,23 @@ fn no_python() -> Option<&'static str> {
     (!python::available()).then_some(python::FIX)
 }
 
+/// All tests that need nothing beyond Rust, and those with the published client where a Python is.
 fn rust() -> anyhow::Result<Tally> {
-    count(cargo().args([
-        "test",
-        "--workspace",
-        "--exclude=recall-e2e",
-        "--exclude=xtask",
-        "--quiet",
-    ]))
-}
-
-fn e2e() -> anyhow::Result<Tally> {
     build_programs()?;
-    count(&mut e2e_command())
-}
-
-fn e2e_command() -> Command {
     let mut command = cargo();
-    command.args(["test", "--package=recall-e2e", "--quiet"]);
-    command.env("RECALL_BIN", programs_dir());
     command
+        .arg("test")
+        .args(SELECTION)
+        .arg("--quiet")
+        .args(["--", "--skip", "k8s_", "--skip", "real::"]);
+    set_up(&mut command)?;
+    count(&mut command)
 }
 
 /// The identity crate as others use it: with all its features, and embedded by a service outside
 /// the workspace, also with both providers of cryptography that its `jwks` may meet there.
 fn embed() -> anyhow::Result<Tally> {
-    let alone = [
-        "test",
-        "--package=recall-identity",
-        "--all-features",
-        "--quiet",
-    ];
-    let mut tally = count(cargo().args(alone))?;
+    let mut tally = count(&mut identity_alone())?;
     for features in [&[][..], &["--features=two-providers"]] {
         let mut command = cargo();
         command
@@ -178,27 +174,79 @@ fn embed() -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-fn k8s() -> anyhow::Result<Tally> {
-    build_programs()?;
-    let plane = Plane::start(&Programs::find_or_build()?, &scratch("test-cluster")?)?;
-    let mut command = e2e_command();
-    // The identity crate alone has tests of its own against a real API server.
+fn identity_alone() -> Command {
+    let mut command = cargo();
+    command.args([
+        "test",
+        "--package=recall-identity",
+        "--all-features",
+        "--quiet",
+    ]);
     command
-        .args([
-            "--package=recall-identity",
-            "--features=recall-e2e/k8s,recall-identity/kube,recall-identity/jwks",
-            "--",
-            "k8s_",
-            "real::",
-        ])
-        .envs(plane.environment());
-    if python::available() {
-        command.env(
-            "RECALL_PYTHON",
-            python::environment(python::CURRENT)?.join("bin/python"),
-        );
-    }
+}
+
+/// The tests of the whole server alone.
+fn e2e() -> anyhow::Result<Tally> {
+    let mut command = test_program("recall-e2e")?;
+    command.args(["--quiet", "--skip", "k8s_"]);
     count(&mut command)
+}
+
+/// The tests against a real API server: of the identity crate and of the whole server.
+fn k8s() -> anyhow::Result<Tally> {
+    let plane = Plane::start(&Programs::find_or_build()?, &scratch("test-cluster")?)?;
+    let mut command = test_program("recall-e2e")?;
+    command.args(["--quiet", "k8s_"]).envs(plane.environment());
+    let mut tally = count(&mut command)?;
+    // Built as for the part `embed`: its checks of tokens have real ones to check here.
+    let mut command = identity_alone();
+    command
+        .args(["--test=it", "--", "real"])
+        .envs(plane.environment());
+    tally += count(&mut command)?;
+    Ok(tally)
+}
+
+/// The integration tests of a package as a program that is built.
+fn test_program(package: &str) -> anyhow::Result<Command> {
+    build_programs()?;
+    let built = output(cargo().arg("build").args(SELECTION).args([
+        "--quiet",
+        "--all-targets",
+        "--message-format=json",
+    ]))?;
+    let mut messages = built
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let test = messages.find(|message| {
+        let id = message["package_id"].as_str().unwrap_or_default();
+        let of_package =
+            id.contains(&format!("{package}@")) || id.contains(&format!("/{package}#"));
+        of_package && message["target"]["kind"] == serde_json::json!(["test"])
+    });
+    let test = test.with_context(|| format!("the tests of {package} are built"))?;
+    let mut command =
+        crate::shell::command(test["executable"].as_str().context("a test is a program")?);
+    command.current_dir(root().join("tests"));
+    set_up(&mut command)?;
+    Ok(command)
+}
+
+/// Tells tests where the programs are, and which Python has the published client.
+fn set_up(command: &mut Command) -> anyhow::Result<()> {
+    command.env("RECALL_BIN", programs_dir());
+    if python::available() {
+        for (variable, requirements) in [
+            ("RECALL_PYTHON", python::CURRENT),
+            ("RECALL_PYTHON_OLDER", python::OLDER),
+        ] {
+            command.env(
+                variable,
+                python::environment(requirements)?.join("bin/python"),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn demo_local() -> anyhow::Result<Tally> {
@@ -252,23 +300,11 @@ fn python_clients() -> anyhow::Result<Tally> {
     let dir = scratch("test-python")?;
     let servers = Servers::start(&dir)?;
     let mut tally = Tally::default();
-    for (requirements, files) in [
-        (
-            python::CURRENT,
-            &[
-                "test_published_client.py",
-                "test_published_agent.py",
-                "test_mcp_sdk.py",
-                "test_wire.py",
-            ][..],
-        ),
-        (python::OLDER, &["test_published_client_016.py"][..]),
-    ] {
+    for requirements in [python::CURRENT, python::OLDER] {
         let environment = python::environment(requirements)?;
         let mut command = python::python(&environment);
         command
             .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
-            .args(files)
             .env("RECALL_TEST_TYPED_URL", &servers.typed.url)
             .env("RECALL_TEST_OPEN_URL", &servers.open.url)
             .env("RECALL_TEST_TEXT_URL", &servers.text.url)
@@ -292,10 +328,8 @@ fn differential() -> anyhow::Result<Tally> {
         ("open", &servers.open.url, &open.url),
         ("text", &servers.text.url, &text.url),
     ] {
-        command.args([
-            format!("--ours-{surface}={ours}"),
-            format!("--theirs-{surface}={theirs}"),
-        ]);
+        command.args(["--ours", &format!("{surface}={ours}")]);
+        command.args(["--theirs", &format!("{surface}={theirs}")]);
     }
     command.arg(format!("--admin-key-file={}", key.display()));
     command.arg(format!(
@@ -305,16 +339,22 @@ fn differential() -> anyhow::Result<Tally> {
     count(&mut command)
 }
 
-/// Builds the programs that other parts run as processes, the way the tests are built: another
-/// selection of packages would unify features differently and compile the dependencies again.
+/// One selection of packages and features for everything: another one would unify features
+/// differently and compile the dependencies again.
+const SELECTION: [&str; 3] = [
+    "--workspace",
+    "--exclude=xtask",
+    "--features=recall-e2e/k8s",
+];
+
+/// Builds the programs that tests run as processes, and the tests with them.
 pub(crate) fn build_programs() -> anyhow::Result<()> {
-    run_command(cargo().args([
-        "build",
-        "--quiet",
-        "--workspace",
-        "--exclude=xtask",
-        "--all-targets",
-    ]))
+    run_command(
+        cargo()
+            .arg("build")
+            .args(SELECTION)
+            .args(["--quiet", "--all-targets"]),
+    )
 }
 
 /// Where they are.

@@ -1,32 +1,70 @@
 //! Reading request bodies: bounded, strict, without words from our own types.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::Request;
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
 use crate::error::ApiError;
 
+/// How much of a body that is too long is still read before the refusal: most clients look for an
+/// answer only after they have sent everything, and one that is cut off loses it.
+const MAX_DROPPED_BYTES: u64 = 16 * 1024 * 1024;
+/// How long that may take.
+const MAX_DROPPING: Duration = Duration::from_secs(2);
+
 /// Reads a whole body of at most `limit` bytes, whether its length was announced or not.
 pub(crate) async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
-    let announced = request
-        .headers()
-        .get(http::header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit as u64) {
-        return Err(ApiError::too_large(limit));
+    let (head, mut body) = request.into_parts();
+    let announced = announced(&head.headers);
+    let fits = announced.is_none_or(|length| length <= limit as u64);
+    if fits && let Some(whole) = collect(&mut body, limit).await? {
+        return Ok(whole);
     }
-    collect(request.into_body(), limit).await
+    // Who waits to be told to go on is not yet sending, and what cannot end in time is not begun.
+    let waits = !fits && head.headers.contains_key(http::header::EXPECT);
+    let ends = announced.is_none_or(|length| length <= limit as u64 + MAX_DROPPED_BYTES);
+    if !waits && ends {
+        // Whether it came to its end or not, the answer is the same.
+        let _ = tokio::time::timeout(MAX_DROPPING, drop_rest(&mut body, MAX_DROPPED_BYTES)).await;
+    }
+    Err(ApiError::too_large(limit))
 }
 
-async fn collect(body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(limit)),
-        Err(_) => Err(ApiError::invalid(
-            "the request body ended before it was whole",
-        )),
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    let length = headers.get(http::header::CONTENT_LENGTH)?;
+    length.to_str().ok()?.parse().ok()
+}
+
+/// The whole body, or `None` as soon as it turns out longer than `limit`.
+async fn collect(body: &mut Body, limit: usize) -> Result<Option<Bytes>, ApiError> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|_| ApiError::invalid("the request body ended before it was whole"))?;
+        if let Ok(data) = frame.into_data() {
+            if whole.len() + data.len() > limit {
+                return Ok(None);
+            }
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(Some(whole.freeze()))
+}
+
+/// Reads on to the end of a body, or until more than `most` bytes have come, and keeps nothing.
+async fn drop_rest(body: &mut Body, most: u64) {
+    let mut left = most;
+    while let Some(Ok(frame)) = body.frame().await {
+        let length = frame.data_ref().map_or(0, |data| data.len() as u64);
+        match left.checked_sub(length) {
+            Some(rest) => left = rest,
+            None => return,
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
+use crate::codes;
+
 /// When a client should come back after "we cannot tell" and the source of the trouble did not say.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// How much later some of those who were too many should come.
@@ -25,6 +27,7 @@ pub struct ApiError {
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        debug_assert!(codes::known(code), "{code} is not of the closed set");
         Self {
             status,
             code,

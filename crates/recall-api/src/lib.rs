@@ -7,6 +7,7 @@ mod admin;
 mod arguments;
 mod auth;
 mod body;
+mod codes;
 mod error;
 mod exchange;
 mod limit;
@@ -17,6 +18,7 @@ mod routes;
 mod state;
 
 pub use admin::{AdminState, Check, Readiness, admin_router};
+pub use codes::{CODES, Code};
 pub use error::ApiError;
 pub use exchange::{Exchange, ExchangeLimits, Peer};
 pub use limit::{InvalidRate, Rate};

@@ -66,7 +66,10 @@ async fn dispatch(api: &Api, grant: &Grant, message: Incoming) -> Result<Outcome
         "ping" => Ok(Ok(json!({}))),
         "tools/list" => Ok(Ok(json!({ "tools": tools::list(api.memory.surface()) }))),
         "tools/call" => match message.params {
-            Some(Value::Object(params)) => call::call(api, grant, params).await.map(Ok),
+            Some(Value::Object(params)) if params.get("name").is_none_or(Value::is_string) => {
+                call::call(api, grant, params).await.map(Ok)
+            }
+            Some(Value::Object(_)) => Ok(Err(Failure::invalid_params("name: must be a string"))),
             Some(_) | None => Ok(Err(Failure::invalid_params(
                 "params: must be an object with a name",
             ))),

@@ -24,6 +24,8 @@ pub fn router(api: Api) -> Router {
         .route("/healthz", any(|| async { "ok\n" }))
         .route("/mcp", any(mcp::handle))
         .route("/v1/auth/kubernetes", any(exchange::handle))
+        .route("/v1", any(v1))
+        .route("/v1/", any(v1))
         .route("/v1/{*path}", any(v1))
         .fallback(nowhere)
         .layer(middleware::from_fn_with_state(

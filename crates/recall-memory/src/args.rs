@@ -75,6 +75,11 @@ impl Fields {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
 
+    /// A field as it was sent, for an answer that repeats it.
+    pub(crate) fn sent(&self, name: &str) -> Json {
+        self.map.get(name).cloned().unwrap_or_default()
+    }
+
     /// A string, kept as it was sent.
     pub(crate) fn string(&mut self, name: &str, limit: usize) -> Result<Option<String>, Error> {
         match self.take(name) {

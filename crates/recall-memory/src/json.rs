@@ -58,6 +58,11 @@ impl Json {
         self.out.push_str(text);
     }
 
+    /// A JSON value as it was read.
+    pub(crate) fn json(&mut self, value: &serde_json::Value) {
+        self.raw(&value.to_string());
+    }
+
     pub(crate) fn bool(&mut self, flag: bool) {
         self.raw(if flag { "true" } else { "false" });
     }

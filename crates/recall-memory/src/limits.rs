@@ -14,6 +14,9 @@ pub const MAX_SUBJECT_BYTES: usize = 1_024;
 pub const MAX_VALUE_BYTES: usize = 65_536;
 /// The longest predicate, in bytes.
 pub const MAX_PREDICATE_BYTES: usize = 64;
+/// The longest spelling of a predicate that is looked at, in bytes. One that names no predicate is
+/// unknown rather than refused, so that a question about it has an answer.
+pub const MAX_SPELLING_BYTES: usize = 1_024;
 /// The longest description of a predicate, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 1_024;
 /// The longest question or query, in bytes. A longer one is a text, not a question.

@@ -8,6 +8,7 @@ mod text;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value as Json;
 
 use crate::card::Card;
 use crate::error::Error;
@@ -58,6 +59,23 @@ pub(crate) struct Statement {
 pub(crate) struct Replace {
     pub(crate) predicate: String,
     pub(crate) value: Value,
+    pub(crate) sent: Sent,
+}
+
+/// A statement that was drawn from a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Proposal {
+    pub(crate) statement: Statement,
+    /// The subject as it was sent.
+    pub(crate) subject: Json,
+    pub(crate) sent: Sent,
+}
+
+/// What a caller sent, before anything was trimmed or named otherwise, for answers that repeat it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) predicate: Json,
+    pub(crate) value: Json,
 }
 
 /// A text with what its reader drew from it.
@@ -65,7 +83,7 @@ pub(crate) struct Replace {
 pub(crate) struct TextStatements {
     /// The note that keeps the whole text.
     pub(crate) episode: Statement,
-    pub(crate) statements: Vec<Statement>,
+    pub(crate) proposals: Vec<Proposal>,
 }
 
 /// What a write came to.
@@ -91,7 +109,7 @@ pub(crate) struct Remembered {
 pub(crate) struct TextRemembered {
     pub(crate) episode: Remembered,
     pub(crate) results: Vec<Remembered>,
-    pub(crate) proposals: Vec<Statement>,
+    pub(crate) proposals: Vec<Proposal>,
     /// Places in `proposals` of those that no predicate fits.
     pub(crate) unfiled: Vec<usize>,
 }
@@ -179,8 +197,8 @@ pub(crate) fn touches(view: &View, change: &Change) -> Vec<Touch> {
         Change::Remember(statement) => touch_statement(view, statement, &mut touches),
         Change::Text(text) => {
             touch_statement(view, &text.episode, &mut touches);
-            for statement in &text.statements {
-                touch_statement(view, statement, &mut touches);
+            for proposal in &text.proposals {
+                touch_statement(view, &proposal.statement, &mut touches);
             }
         }
         Change::Forget {
@@ -199,7 +217,10 @@ pub(crate) fn weight(change: &Change) -> usize {
     let of = |statement: &Statement| 2 + statement.replaces.len();
     match change {
         Change::Remember(statement) => of(statement),
-        Change::Text(text) => 1 + text.statements.iter().map(of).sum::<usize>(),
+        Change::Text(text) => {
+            let drawn = text.proposals.iter().map(|proposal| &proposal.statement);
+            1 + drawn.map(of).sum::<usize>()
+        }
         Change::Forget { .. } => 1,
         Change::ForgetSentence(_) => usize::MAX,
     }
@@ -233,7 +254,7 @@ fn touch_value(
     touches: &mut Vec<Touch>,
 ) {
     let subject = name_key(subject);
-    let key = name_key(predicate);
+    let key = name_key(&view.spelling(predicate));
     let Some(found) = view.predicate_no(&key).and_then(|no| view.predicate(no)) else {
         // A first use defines the predicate for every subject.
         touches.push(Touch {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
+use unicode_normalization::UnicodeNormalization;
 
 pub use file::RegistryError;
 
@@ -287,14 +288,10 @@ pub(crate) fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// The nearest spelling that is a predicate, for names that a text's reader proposed.
+/// The nearest spelling that is a predicate, for names that callers spell in their own way.
 pub(crate) fn nearest_name(name: &str) -> Option<String> {
     let mut near = String::new();
-    for letter in name
-        .trim()
-        .chars()
-        .map(|letter| letter.to_ascii_lowercase())
-    {
+    for letter in name.nfkc().map(|letter| letter.to_ascii_lowercase()) {
         match letter.is_ascii_alphanumeric() {
             true => near.push(letter),
             false if !near.is_empty() && !near.ends_with('_') => near.push('_'),

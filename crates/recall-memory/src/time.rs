@@ -6,6 +6,9 @@ use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 
+/// The seconds of a day.
+const DAY: i64 = 86_400;
+
 /// Reads an RFC 3339 instant with a zone, to the nanosecond. Further fraction digits are cut.
 pub(crate) fn parse(text: &str) -> Result<Timestamp, String> {
     read(text).ok_or_else(|| {
@@ -128,9 +131,13 @@ pub(crate) fn date(at: Timestamp) -> String {
 
 /// The calendar days of UTC from `then` to `now`; 0 where `then` is later.
 pub(crate) fn days(then: Timestamp, now: Timestamp) -> i64 {
-    const DAY: i64 = 86_400;
     let day = |at| parts(at).0.div_euclid(DAY);
     (day(now) - day(then)).max(0)
+}
+
+/// The whole periods of 24 hours from `then` to `now`; 0 where `then` is later.
+pub(crate) fn periods(then: Timestamp, now: Timestamp) -> i64 {
+    (now.duration_since(then).as_secs() / DAY).max(0)
 }
 
 /// The next instant that can be told apart.

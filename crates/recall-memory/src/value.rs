@@ -101,17 +101,19 @@ impl Text {
     }
 }
 
+/// The value as it is read: numbers are plain decimals, however large or small.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.write_str(&text.raw),
-            Self::Number(number) => f.write_str(&number_text(*number)),
+            // `Display` of a float is the shortest decimal without an exponent.
+            Self::Number(number) => number.fmt(f),
             Self::Flag(flag) => flag.fmt(f),
         }
     }
 }
 
-/// A number in its shortest form that is also JSON: whole numbers without a point, an exponent only
+/// A number as JSON in its shortest form: whole numbers without a point, an exponent only
 /// for the very large and the very small.
 pub(crate) fn number_text(number: f64) -> String {
     let size = number.abs();

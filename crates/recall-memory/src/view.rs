@@ -19,7 +19,7 @@ use crate::card::{Card, FormerCard};
 use crate::event::{Event, Placed};
 use crate::event_id::EventId;
 use crate::fold::{Belief, Believed, Cluster, Former, Member};
-use crate::registry::{Definition, Registry};
+use crate::registry::{Definition, Registry, is_name, nearest_name};
 use crate::search::Index;
 use crate::value::Value;
 
@@ -128,6 +128,29 @@ impl View {
 
     pub(crate) fn predicate_no(&self, name: &str) -> Option<u32> {
         self.predicates.find(name)
+    }
+
+    /// The name that a caller's spelling of a predicate stands for. A closed server takes names as they
+    /// are; an open one takes the nearest name, because its callers make them up.
+    pub(crate) fn spelling(&self, sent: &str) -> String {
+        let name = sent.trim();
+        match self.registry.open && self.exact(name).is_none() {
+            true => nearest_name(name).unwrap_or_else(|| name.to_owned()),
+            false => name.to_owned(),
+        }
+    }
+
+    /// The predicate that a caller's spelling stands for.
+    pub(crate) fn spelt(&self, sent: &str) -> Option<u32> {
+        self.exact(&self.spelling(sent))
+    }
+
+    /// The predicate of exactly this name.
+    fn exact(&self, name: &str) -> Option<u32> {
+        // A log may hold a name that is no name; then its plain spelling finds it too.
+        let same = |predicate: &Predicate| is_name(name) || *predicate.name == *name;
+        let no = self.predicate_no(name)?;
+        self.predicate(no).is_some_and(same).then_some(no)
     }
 
     pub(crate) fn subject(&self, no: u32) -> Option<&Subject> {

@@ -1,6 +1,7 @@
 //! Real programs under test: started on free loopback ports, ended by pid, their logs kept.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -120,6 +121,76 @@ impl Drop for Process {
         if !self.left {
             let _ = self.stop();
         }
+    }
+}
+
+/// A process by number and start time, which tells it from a later one of the same number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    pid: u32,
+    started: String,
+}
+
+impl Stamp {
+    /// The process that has this number now; `None` if there is none.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before the last bracket may hold blanks; the start time is the 20th word after.
+        let mut words = stat.rsplit(')').next()?.split_whitespace();
+        let state = words.next()?;
+        let started = words.nth(18)?.to_owned();
+        (state != "Z").then_some(Self { pid, started })
+    }
+
+    /// This process and all that it started and that they started.
+    #[must_use]
+    pub fn family(pid: u32) -> Vec<Self> {
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let children = std::fs::read_to_string(path).unwrap_or_default();
+        let children = children
+            .split_whitespace()
+            .filter_map(|child| child.parse().ok());
+        Self::of(pid)
+            .into_iter()
+            .chain(children.flat_map(Self::family))
+            .collect()
+    }
+
+    /// Reads what [`Display`](fmt::Display) writes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (pid, started) = text.split_once(' ')?;
+        Some(Self {
+            pid: pid.parse().ok()?,
+            started: started.to_owned(),
+        })
+    }
+
+    /// The process's number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether this very process still runs.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+
+    /// Tells it to end, if it still runs.
+    pub fn end(&self) {
+        if self.runs() {
+            // It may end between the two calls; then there is nothing to signal.
+            let _ = Command::new("kill").arg(self.pid.to_string()).status();
+        }
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.pid, self.started)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
-use recall_testkit::process::{Process, tail, wait_until};
+use recall_testkit::process::{Process, Stamp, tail, wait_until};
 
 use super::pki;
 use super::programs::Programs;
@@ -59,11 +59,11 @@ impl Plane {
             plane.kubeconfig("admin", &plane.admin_token)?,
         )?;
         fs::write(dir.join("env"), plane.environment_text())?;
-        let pids: Vec<_> = plane
+        let stamps = plane
             .processes
             .iter()
-            .map(|process| stamp(process.pid()))
-            .collect();
+            .filter_map(|process| Stamp::of(process.pid()));
+        let pids: Vec<_> = stamps.map(|stamp| stamp.to_string()).collect();
         fs::write(dir.join("pids"), pids.join("\n"))?;
         Ok(plane)
     }
@@ -189,37 +189,21 @@ fn controller_manager(program: &Path, plane: &Plane, token: &str) -> anyhow::Res
 
 /// Whether a control plane left running in `dir` still does.
 pub(super) fn alive(dir: &Path) -> bool {
-    left(dir).is_some_and(|stamps| stamps.iter().all(|stamp| ours(stamp).is_some()))
+    left(dir).is_some_and(|stamps| stamps.iter().all(Stamp::runs))
 }
 
 /// Ends what was left running in `dir`, and nothing else.
 pub(super) fn end(dir: &Path) -> anyhow::Result<()> {
     let stamps = left(dir).context("no control plane was started here")?;
-    for pid in stamps.iter().filter_map(|stamp| ours(stamp)) {
-        let status = Command::new("kill").arg(pid.to_string()).status()?;
-        anyhow::ensure!(status.success(), "process {pid} cannot be ended");
-    }
+    stamps.iter().for_each(Stamp::end);
     fs::remove_file(dir.join("pids"))?;
     say("the control plane was told to end; its logs stay in target/xtask/cluster/log");
     Ok(())
 }
 
-fn left(dir: &Path) -> Option<Vec<String>> {
+fn left(dir: &Path) -> Option<Vec<Stamp>> {
     let text = fs::read_to_string(dir.join("pids")).ok()?;
-    Some(text.lines().map(str::to_owned).collect())
-}
-
-/// A process's number with the time it started, which tells it from a later one of that number.
-fn stamp(pid: u32) -> String {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let started = after_name.split_whitespace().nth(19).unwrap_or_default();
-    format!("{pid} {started}")
-}
-
-fn ours(known: &str) -> Option<u32> {
-    let pid = known.split(' ').next()?.parse().ok()?;
-    (stamp(pid) == known).then_some(pid)
+    text.lines().map(Stamp::parse).collect()
 }
 
 fn random() -> anyhow::Result<String> {

@@ -63,7 +63,8 @@ impl Incoming {
         };
         let method = match object.remove("method") {
             Some(Value::String(method)) => method,
-            Some(_) | None => String::new(),
+            None => String::new(),
+            Some(_) => return Err(Failure::parse("method: must be a string")),
         };
         let params = object.remove("params").filter(|params| !params.is_null());
         Ok(Self {

@@ -5,6 +5,7 @@ mod edges;
 mod isolation;
 mod rebuild;
 mod search;
+mod spelling;
 mod support;
 mod text;
 mod together;

@@ -20,7 +20,7 @@ impl Draft<'_> {
     ) -> Result<u32, Error> {
         let found = self
             .view
-            .predicate_no(predicate)
+            .spelt(predicate)
             .and_then(|no| self.view.predicate(no));
         let Some(rules) = found.filter(|rules| &*rules.name != REGISTRY_PREDICATE) else {
             return Err(self.unregistered(predicate));

@@ -108,6 +108,12 @@ impl<'v> Draft<'v> {
         }
     }
 
+    /// The first instant from `at` on at which the pair has no event yet.
+    pub(super) fn free(&self, subject: &str, predicate: &Arc<str>, at: Timestamp) -> Timestamp {
+        let (cluster, own) = self.cluster(subject, predicate);
+        cluster.members.get(own).map_or(at, |own| free(own, at))
+    }
+
     fn cluster<'a>(&'a self, subject: &str, predicate: &'a Arc<str>) -> (Cluster<'a>, usize) {
         let view = self.view;
         let subject_no = view.subject_no(subject);
@@ -229,28 +235,23 @@ impl<'a> Scope<'a> {
             .collect();
         Some(card)
     }
+}
 
-    /// The first instant from `at` on at which the pair has no event yet.
-    pub(super) fn free(&self, at: Timestamp) -> Timestamp {
-        let Some(own) = self
-            .own()
-            .filter(|own| own.last().is_some_and(|last| last >= at))
-        else {
-            return at;
-        };
-        let events = own.events.iter().chain(own.added.iter().copied());
-        let mut taken: Vec<_> = events
-            .map(|event| event.observed)
-            .filter(|taken| *taken >= at)
-            .collect();
-        taken.sort_unstable();
-        let next = |free, taken| {
-            if taken == free {
-                time::after(free)
-            } else {
-                free
-            }
-        };
-        taken.into_iter().fold(at, next)
+/// The first instant from `at` on at which a pair has no event yet.
+fn free(own: &Member<'_>, at: Timestamp) -> Timestamp {
+    if own.last().is_none_or(|last| last < at) {
+        return at;
     }
+    let events = own.events.iter().chain(own.added.iter().copied());
+    let mut taken: Vec<_> = events
+        .map(|event| event.observed)
+        .filter(|taken| *taken >= at)
+        .collect();
+    taken.sort_unstable();
+    taken
+        .into_iter()
+        .fold(at, |free, taken| match taken == free {
+            true => time::after(free),
+            false => free,
+        })
 }

@@ -10,7 +10,9 @@ use crate::error::Error;
 use crate::event::{Event, Extra, Kind, Source, Told};
 use crate::event_id::EventId;
 use crate::limits::{MAX_AHEAD, MAX_DEFINED};
-use crate::registry::{Cardinality, Definition, REGISTRY_PREDICATE, REGISTRY_SUBJECT, is_name};
+use crate::registry::{
+    Cardinality, Definition, REGISTRY_PREDICATE, REGISTRY_SUBJECT, is_name, short,
+};
 use crate::time;
 use crate::value::Value;
 use crate::view::Predicate;
@@ -36,8 +38,19 @@ impl Draft<'_> {
     /// Decides one statement.
     pub(super) fn remember(&mut self, statement: &Statement) -> Result<Remembered, Error> {
         self.not_ahead(statement.observed)?;
-        self.admit(statement)?;
-        self.state(statement, None)
+        let statement = self.spelt(statement);
+        self.admit(&statement)?;
+        self.state(&statement, None)
+    }
+
+    /// The statement with its predicates by the names that they are kept under.
+    pub(super) fn spelt(&self, statement: &Statement) -> Statement {
+        let mut statement = statement.clone();
+        statement.predicate = self.view.spelling(&statement.predicate);
+        for replace in &mut statement.replaces {
+            replace.predicate = self.view.spelling(&replace.predicate);
+        }
+        statement
     }
 
     /// Checks that the predicate takes the statement, and defines it where that is how it begins.
@@ -50,7 +63,8 @@ impl Draft<'_> {
         }
         if !is_name(name) {
             return Err(Error::refused(format!(
-                "predicate must be snake_case, such as prefers_editor, and at most 64 bytes, got {name:?}"
+                "predicate must be snake_case, such as prefers_editor, and at most 64 bytes, got {}",
+                short(name)
             )));
         }
         let known =
@@ -70,7 +84,8 @@ impl Draft<'_> {
             .map(|predicate| &*predicate.name)
             .collect();
         Error::refused(format!(
-            "predicate {name:?} is not in the registry; registered are {}",
+            "predicate {} is not in the registry; registered are {}",
+            short(name),
             names.join(", ")
         ))
     }
@@ -129,12 +144,12 @@ impl Draft<'_> {
         statement: &Statement,
         recorded: Timestamp,
     ) -> Before {
-        let scope = self.scope(
-            subject,
-            predicate,
-            statement.observed,
-            Some(&statement.value),
-        );
+        // What stands is asked at the instant at which the statement will stand, not at the one it
+        // names: that one may be taken.
+        let placed = statement
+            .observed
+            .map(|at| self.free(subject, predicate, at));
+        let scope = self.scope(subject, predicate, placed, Some(&statement.value));
         let known = scope
             .find(&statement.value)
             .and_then(|belief| scope.card(subject, belief));
@@ -143,12 +158,12 @@ impl Draft<'_> {
             .beliefs()
             .filter(|_| single && known.is_none())
             .filter_map(|belief| scope.card(subject, belief));
-        let at = match statement.observed {
+        let at = match placed {
             Some(at) => at,
             None => self.latest(subject, statement, recorded.max(scope.after())),
         };
         let mut before = Before {
-            at: scope.free(at),
+            at,
             replaced: old.collect(),
             excluded: scope.excluded(subject, &statement.value),
             known,
@@ -218,7 +233,7 @@ impl Draft<'_> {
     }
 
     fn rules(&self, predicate: &str) -> Option<&Predicate> {
-        self.view.predicate(self.view.predicate_no(predicate)?)
+        self.view.predicate(self.view.spelt(predicate)?)
     }
 
     /// Adds the withdrawals that a statement brings with it.

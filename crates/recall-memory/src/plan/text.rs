@@ -2,32 +2,35 @@
 
 use super::{Draft, Remembered, Statement, TextRemembered, TextStatements};
 use crate::error::Error;
-use crate::registry::{is_name, nearest_name};
+use crate::registry::is_name;
 
 impl Draft<'_> {
     /// Keeps the text as a note and files each statement under its predicate. What no predicate
     /// fits stays in the note alone. Nothing is written when any statement is refused.
     pub(super) fn remember_text(&mut self, text: &TextStatements) -> Result<TextRemembered, Error> {
         self.not_ahead(text.episode.observed)?;
-        let mut proposals = text.statements.clone();
+        let proposals = text.proposals.iter();
+        let statements: Vec<Statement> = proposals
+            .map(|proposal| self.spelt(&proposal.statement))
+            .collect();
         let mut unfiled = Vec::new();
-        for (at, proposal) in proposals.iter_mut().enumerate() {
-            if !self.fits(proposal) {
+        for (at, statement) in statements.iter().enumerate() {
+            if !self.fits(statement) {
                 unfiled.push(at);
                 continue;
             }
-            self.admit(proposal)
+            self.admit(statement)
                 .map_err(|error| Error::Refused(format!("statements[{at}]: {error}")))?;
         }
         let episode = self.state(&text.episode, None)?;
         let note = episode.stored.id.clone();
         let mut results = Vec::new();
-        for (at, proposal) in proposals.iter().enumerate() {
+        for (at, statement) in statements.iter().enumerate() {
             if !unfiled.contains(&at) {
-                results.push(self.state(proposal, Some(&note))?);
+                results.push(self.state(statement, Some(&note))?);
             }
         }
-        if !unfiled.is_empty() || proposals.is_empty() {
+        if !unfiled.is_empty() || statements.is_empty() {
             results.push(Remembered {
                 superseded: Vec::new(),
                 ..episode.clone()
@@ -36,20 +39,14 @@ impl Draft<'_> {
         Ok(TextRemembered {
             episode,
             results,
-            proposals,
+            proposals: text.proposals.clone(),
             unfiled,
         })
     }
 
-    /// Whether a predicate takes the statement; on an open server its name is set right first.
-    fn fits(&self, proposal: &mut Statement) -> bool {
-        if self.view.is_open()
-            && !is_name(&proposal.predicate)
-            && let Some(name) = nearest_name(&proposal.predicate)
-        {
-            proposal.predicate = name;
-        }
-        let name = &proposal.predicate;
+    /// Whether a predicate takes the statement.
+    fn fits(&self, statement: &Statement) -> bool {
+        let name = &statement.predicate;
         is_name(name) && (self.view.takes(name) || self.view.is_open())
     }
 }

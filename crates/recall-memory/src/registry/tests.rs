@@ -85,11 +85,19 @@ fn a_registry_file_is_checked_whole() {
 }
 
 #[test]
-fn names_of_a_reader_are_set_right() {
+fn odd_names_are_set_right() {
     for (name, expected) in [
         ("Bad Pred!", Some("bad_pred")),
         ("likes", Some("likes")),
         ("  Works -- At ", Some("works_at")),
+        ("Prefers_Editor", Some("prefers_editor")),
+        ("prefers editor", Some("prefers_editor")),
+        ("_x", Some("x")),
+        ("x_", Some("x")),
+        ("ｌｉｋｅｓ", Some("likes")),
+        ("e\u{301}te\u{301}", Some("t")),
+        (&"p".repeat(64), Some(&*"p".repeat(64))),
+        (&"p".repeat(65), None),
         ("9lives", None),
         ("été", Some("t")),
         ("!!", None),

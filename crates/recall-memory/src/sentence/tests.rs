@@ -31,6 +31,10 @@ fn statements_read_as_sentences() {
     );
     assert_eq!(spoken("user", "note", &vim), "Vim");
     assert_eq!(
+        spoken("ada", "shoe_size", &Value::number(-1e-7)),
+        "ada shoe size: -0.0000001"
+    );
+    assert_eq!(
         withdrawal("m", "owns", None),
         "withdrew everything for m owns"
     );

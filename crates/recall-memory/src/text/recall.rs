@@ -153,7 +153,7 @@ fn write(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief, at: Tim
     json.object(|json| {
         json.key("text").string(&card.sentence());
         json.key("since").string(&time::date(card.observed));
-        json.key("days_ago").int(time::days(card.observed, at));
+        json.key("days_ago").int(time::periods(card.observed, at));
         former(json, "before", &card, &card.replaced);
         former(json, "elsewhere", &card, &elsewhere);
         if let Some(evidence) = &card.evidence {

@@ -63,16 +63,20 @@ fn the_log_keeps_nine_digits() {
 }
 
 #[test]
-fn days_are_those_of_the_calendar() {
-    for (then, now, expected) in [
-        ("2026-01-14T23:00:00Z", "2026-01-15T01:00:00Z", 1),
-        ("2026-01-01T00:00:00.5Z", "2026-01-15T00:00:00Z", 14),
-        ("2026-01-15T00:00:00Z", "2026-01-15T23:59:59Z", 0),
-        ("2026-01-16T00:00:00Z", "2026-01-15T00:00:00Z", 0),
-        ("1969-12-31T23:00:00.5Z", "1970-01-01T00:00:00Z", 1),
+fn days_are_those_of_the_calendar_and_periods_are_whole() {
+    for (then, now, calendar, whole) in [
+        ("2026-01-14T23:00:00Z", "2026-01-15T01:00:00Z", 1, 0),
+        ("2026-01-01T00:00:00.5Z", "2026-01-15T00:00:00Z", 14, 13),
+        ("2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z", 14, 14),
+        ("2026-01-09T20:00:00Z", "2026-01-15T00:24:00Z", 6, 5),
+        ("2026-01-15T00:00:00Z", "2026-01-15T23:59:59Z", 0, 0),
+        ("2026-01-16T00:00:00Z", "2026-01-15T00:00:00Z", 0, 0),
+        ("2026-01-19T00:00:00Z", "2026-01-15T00:00:00Z", 0, 0),
+        ("1969-12-31T23:00:00.5Z", "1970-01-01T00:00:00Z", 1, 0),
     ] {
         let (then, now) = (parse(then).unwrap(), parse(now).unwrap());
-        assert_eq!(days(then, now), expected, "{then} {now}");
+        assert_eq!(days(then, now), calendar, "{then} {now}");
+        assert_eq!(periods(then, now), whole, "{then} {now}");
     }
 }
 

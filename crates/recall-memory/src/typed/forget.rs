@@ -6,7 +6,7 @@ use crate::answer::{Answer, Coverage};
 use crate::args::Args;
 use crate::error::Error;
 use crate::json::Json;
-use crate::limits::{MAX_PREDICATE_BYTES, MAX_SUBJECT_BYTES, MAX_VALUE_BYTES};
+use crate::limits::{MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES, MAX_VALUE_BYTES};
 use crate::plan::{Change, Outcome};
 use crate::value::lower;
 use crate::writer::Done;
@@ -14,7 +14,7 @@ use crate::writer::Done;
 pub(crate) fn parse(args: Args) -> Result<Change, Error> {
     let mut fields = args.read(&["subject", "predicate", "value", "all"])?;
     let subject = fields.need_string("subject", MAX_SUBJECT_BYTES)?;
-    let predicate = fields.need_string("predicate", MAX_PREDICATE_BYTES)?;
+    let predicate = fields.need_string("predicate", MAX_SPELLING_BYTES)?;
     let named = fields.has("value");
     let value = fields.value("value", MAX_VALUE_BYTES)?;
     if named && value.is_none() {
@@ -26,7 +26,7 @@ pub(crate) fn parse(args: Args) -> Result<Change, Error> {
         (Some(false), None) => Err(fields.fault("all", "is false, so a value is required")),
         (Some(_) | None, _) => Ok(Change::Forget {
             subject: Arc::from(lower(subject.trim())),
-            predicate: predicate.trim().to_owned(),
+            predicate,
             value,
         }),
     }

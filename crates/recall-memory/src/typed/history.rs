@@ -5,7 +5,7 @@ use crate::args::Args;
 use crate::error::Error;
 use crate::event::{Event, Told};
 use crate::json::Json;
-use crate::limits::{MAX_PREDICATE_BYTES, MAX_SUBJECT_BYTES};
+use crate::limits::{MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES};
 use crate::view::{Pair, View};
 
 /// The pair that a caller names.
@@ -19,7 +19,7 @@ pub(crate) fn parse(args: Args) -> Result<PairArgs, Error> {
     let mut fields = args.read(&["subject", "predicate"])?;
     Ok(PairArgs {
         subject: fields.need_string("subject", MAX_SUBJECT_BYTES)?,
-        predicate: fields.need_string("predicate", MAX_PREDICATE_BYTES)?,
+        predicate: fields.need_string("predicate", MAX_SPELLING_BYTES)?,
     })
 }
 
@@ -27,12 +27,12 @@ impl PairArgs {
     /// The pair's number, if anything was ever said of it.
     pub(crate) fn find(&self, view: &View) -> Option<u32> {
         let subject = view.subject_no(&self.subject)?;
-        view.pair_no(subject, view.predicate_no(&self.predicate)?)
+        view.pair_no(subject, view.spelt(&self.predicate)?)
     }
 
     /// Why nothing is found.
     pub(crate) fn nothing(&self, view: &View) -> Coverage {
-        match view.predicate_no(&self.predicate) {
+        match view.spelt(&self.predicate) {
             Some(_) => Coverage::of(0, 0, 0),
             None => Coverage::unknown_predicate(),
         }

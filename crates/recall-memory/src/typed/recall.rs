@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::fold::Belief;
 use crate::json::Json;
 use crate::limits::{
-    DEFAULT_RECALL, MAX_PREDICATE_BYTES, MAX_QUERY_BYTES, MAX_RECALL, MAX_SUBJECT_BYTES,
+    DEFAULT_RECALL, MAX_QUERY_BYTES, MAX_RECALL, MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES,
 };
 use crate::time;
 use crate::view::{Find, Pair, View};
@@ -43,9 +43,7 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
     ])?;
     let says = |text: &String| !text.trim().is_empty();
     let subject = fields.string("subject", MAX_SUBJECT_BYTES)?.filter(says);
-    let predicate = fields
-        .string("predicate", MAX_PREDICATE_BYTES)?
-        .filter(says);
+    let predicate = fields.string("predicate", MAX_SPELLING_BYTES)?.filter(says);
     let query = fields.string("query", MAX_QUERY_BYTES)?.filter(says);
     if subject.is_none() && predicate.is_none() && query.is_none() {
         return Err(Error::refused(
@@ -112,10 +110,7 @@ impl Recall {
     /// What the names mean to the view; coverage of an empty answer when they mean nothing.
     fn scope(&self, view: &View) -> Result<Scope, Coverage> {
         let predicate = match &self.predicate {
-            Some(name) => Some(
-                view.predicate_no(name)
-                    .ok_or_else(Coverage::unknown_predicate)?,
-            ),
+            Some(name) => Some(view.spelt(name).ok_or_else(Coverage::unknown_predicate)?),
             None => None,
         };
         let nothing = || Coverage::of(0, 0, 0);

@@ -8,7 +8,7 @@ use crate::answer::{Answer, Coverage};
 use crate::card::Card;
 use crate::json::Json;
 use crate::limits::{MAX_COMPARED, MAX_RELATED};
-use crate::plan::{Outcome, Remembered, Replace, Statement, TextRemembered};
+use crate::plan::{Outcome, Proposal, Remembered, Replace, Sent, TextRemembered};
 use crate::value::{Value, lower};
 use crate::view::View;
 use crate::writer::Done;
@@ -110,11 +110,12 @@ fn cards(json: &mut Json, name: &str, cards: &[Card]) {
     }
 }
 
-fn proposal(json: &mut Json, statement: &Statement) {
+/// Repeats a statement as it was sent, so that callers recognise it.
+fn proposal(json: &mut Json, proposal: &Proposal) {
+    let statement = &proposal.statement;
     json.object(|json| {
-        json.key("subject").string(&statement.subject);
-        json.key("predicate").string(&statement.predicate);
-        json.key("value").value(&statement.value);
+        json.key("subject").json(&proposal.subject);
+        sent(json, &proposal.sent);
         if let Some(evidence) = &statement.evidence {
             json.key("evidence").string(evidence);
         }
@@ -131,8 +132,10 @@ fn proposal(json: &mut Json, statement: &Statement) {
 }
 
 fn replace(json: &mut Json, replace: &Replace) {
-    json.object(|json| {
-        json.key("predicate").string(&replace.predicate);
-        json.key("value").value(&replace.value);
-    });
+    json.object(|json| sent(json, &replace.sent));
+}
+
+fn sent(json: &mut Json, sent: &Sent) {
+    json.key("predicate").json(&sent.predicate);
+    json.key("value").json(&sent.value);
 }

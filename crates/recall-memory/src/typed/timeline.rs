@@ -146,7 +146,8 @@ pub(crate) fn answer(view: &View, named: &PairArgs) -> Answer {
             None => {
                 json.key("subject")
                     .string(&crate::value::name_key(&named.subject));
-                json.key("predicate").string(named.predicate.trim());
+                json.key("predicate")
+                    .string(&view.spelling(&named.predicate));
             }
         }
         let now = pair.map(|pair| now(view, pair)).unwrap_or_default();

@@ -48,6 +48,20 @@ fn numbers_are_short_and_json() {
 }
 
 #[test]
+fn numbers_are_read_as_plain_decimals() {
+    for (number, expected) in [
+        (42.0, "42"),
+        (43.5, "43.5"),
+        (-1e-7, "-0.0000001"),
+        (1e23, "100000000000000000000000"),
+        (12_345_678_901_234_567_890.0, "12345678901234567000"),
+        (0.1, "0.1"),
+    ] {
+        assert_eq!(Value::number(number).to_string(), expected);
+    }
+}
+
+#[test]
 fn sameness() {
     for (one, two, same) in [
         (Value::text("They"), Value::text(" they "), true),

@@ -27,6 +27,19 @@ async fn a_text_is_kept_as_a_note() {
     );
 }
 
+/// From a run of the published server: its two surfaces count days in two ways.
+#[tokio::test]
+async fn days_ago_are_whole_days_here_and_dates_on_the_typed_surface() {
+    let world = World::text();
+    let args = json!({"text": "I use helix.", "observed_at": "2026-01-01T13:00:00Z"});
+    world.ask(Remember, args).await;
+    let memories = world.ask(Recall, json!({})).await;
+    assert_eq!(memories["memories"][0]["days_ago"], 150);
+    let typed = world.again(config(Surface::Typed, true));
+    let beliefs = typed.ask(Recall, json!({"subject": "user"})).await;
+    assert_eq!(beliefs[0]["days_ago"], 151);
+}
+
 #[tokio::test]
 async fn messages_are_joined_line_by_line() {
     let world = World::text();

@@ -391,6 +391,29 @@ async fn a_text_without_statements_is_kept_alone() {
     assert!(kept.get("unfiled").is_none());
 }
 
+/// From a run of the published server: what was sent comes back as it was sent.
+#[tokio::test]
+async fn what_was_not_stored_is_repeated_letter_by_letter() {
+    let sent = json!({"subject": " User ", "predicate": " Lives_In ", "value": " Lisbon ", "evidence": "there"});
+    let named = json!({"predicate": " role ", "value": " Cook "});
+    let mut statement =
+        json!({"subject": "User ", "predicate": "name", "value": " Ann ", "evidence": "hello"});
+    statement["replaces"] = json!([named]);
+    let world = World::typed();
+    let args = json!({"text": "hello there", "statements": [sent, statement]});
+    let kept = world.ask(Remember, args).await;
+    assert_eq!(kept["proposals"], json!([sent, statement]));
+    assert_eq!(kept["unfiled"], json!([sent]));
+    assert_eq!(kept["results"][0]["unreplaced"], json!([named]));
+    assert_eq!(kept["results"][0]["stored"]["subject"], "user");
+    assert_eq!(kept["results"][0]["stored"]["value"], "Ann");
+    let args = json!({"subject": "user", "predicate": "role", "value": "pilot", "replaces": [
+        {"predicate": "name", "value": 42.5}, {"predicate": "no_such ", "value": true}, {"predicate": "name", "value": " BOB"},
+    ]});
+    let answer = world.ask(Remember, args.clone()).await;
+    assert_eq!(answer["unreplaced"], args["replaces"]);
+}
+
 #[tokio::test]
 async fn one_bad_statement_refuses_the_whole_text() {
     let world = World::typed();
@@ -446,7 +469,7 @@ async fn an_open_server_defines_on_first_use() {
         {"subject": "x", "predicate": "Bad Pred!", "value": "y", "evidence": "likes"},
     ]});
     let kept = world.ask(Remember, args).await;
-    assert_eq!(kept["proposals"][0]["predicate"], "bad_pred");
+    assert_eq!(kept["proposals"][0]["predicate"], "Bad Pred!");
     assert_eq!(world.now("x", "bad_pred").await, ["y"]);
     // The definitions themselves are no memory.
     assert_eq!(

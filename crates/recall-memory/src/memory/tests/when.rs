@@ -130,6 +130,44 @@ async fn an_instant_that_is_taken_moves_by_a_nanosecond() {
     assert_eq!(world.now("b2", "status").await, ["B"]);
 }
 
+/// From a run of the published server: a statement is judged where it stands, not where it was meant to.
+#[tokio::test]
+async fn statements_of_one_instant_follow_each_other() {
+    let at = "2026-05-01T00:00:00Z";
+    for (world, predicate, all) in [
+        (World::typed(), "prefers_editor", false),
+        (World::typed(), "uses_technology", true),
+    ] {
+        let mut before = Vec::new();
+        for value in ["d", "b", "a", "c"] {
+            let stated = world.said("ada", predicate, json!(value), at).await;
+            let ended: Vec<_> = before.iter().rev().take(usize::from(!all)).collect();
+            let superseded = stated["superseded"].as_array();
+            let superseded: Vec<_> = superseded
+                .into_iter()
+                .flatten()
+                .map(|it| &it["value"])
+                .collect();
+            assert_eq!(superseded, ended, "{predicate} {value}");
+            before.push(json!(value));
+        }
+        let known = world.said("ada", predicate, json!("c"), at).await;
+        assert_eq!(known["already_known"], true);
+        let expected = if all { before } else { vec![json!("c")] };
+        assert_eq!(world.now("ada", predicate).await, expected);
+    }
+    let world = World::typed();
+    for value in ["d", "b"] {
+        world.said("ada", "role", json!(value), at).await;
+    }
+    let third = world.said("ada", "role", json!("a"), at).await;
+    assert_eq!(
+        third["superseded"][0]["observed_at"],
+        "2026-05-01T00:00:00.000000001Z"
+    );
+    assert_eq!(third["superseded"][0]["replaced"][0]["value"], "d");
+}
+
 #[tokio::test]
 async fn the_future_is_refused_beyond_a_minute() {
     let world = World::typed();

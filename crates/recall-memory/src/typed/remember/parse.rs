@@ -8,10 +8,10 @@ use crate::args::{Args, Fields};
 use crate::error::Error;
 use crate::event::{Kind, Source};
 use crate::limits::{
-    MAX_DESCRIPTION_BYTES, MAX_PREDICATE_BYTES, MAX_REPLACES, MAX_STATEMENTS, MAX_SUBJECT_BYTES,
+    MAX_DESCRIPTION_BYTES, MAX_REPLACES, MAX_SPELLING_BYTES, MAX_STATEMENTS, MAX_SUBJECT_BYTES,
     MAX_TEXT_BYTES, MAX_VALUE_BYTES,
 };
-use crate::plan::{Change, Replace, Statement, TextStatements};
+use crate::plan::{Change, Proposal, Replace, Sent, Statement, TextStatements};
 use crate::registry::{Cardinality, NOTE};
 use crate::value::{Value, lower};
 
@@ -110,19 +110,24 @@ fn text(fields: &mut Fields) -> Result<Change, Error> {
              text in `statements`, or an empty list to keep the text alone",
         ));
     };
-    let mut statements = Vec::with_capacity(list.len());
+    let mut proposals = Vec::with_capacity(list.len());
     for mut item in list {
+        let (subject, sent) = (item.sent("subject"), sent(&item));
         let mut drawn = statement(&mut item, observed)?;
         let evidence = item.need_string("evidence", MAX_TEXT_BYTES)?;
         if !text.contains(&evidence) {
             return Err(item.fault("evidence", "must be quoted from the text, letter by letter"));
         }
         drawn.evidence = Some(Arc::from(evidence));
-        statements.push(drawn);
+        proposals.push(Proposal {
+            statement: drawn,
+            subject,
+            sent,
+        });
     }
     Ok(Change::Text(Box::new(TextStatements {
         episode: note(&text, observed, false),
-        statements,
+        proposals,
     })))
 }
 
@@ -150,19 +155,29 @@ fn statement(fields: &mut Fields, observed: Option<Timestamp>) -> Result<Stateme
 }
 
 fn predicate(fields: &mut Fields) -> Result<String, Error> {
-    // Spaces around a name do not count towards its limit.
-    const SLACK: usize = 64;
-    let predicate = fields.need_string("predicate", MAX_PREDICATE_BYTES + SLACK)?;
+    let predicate = fields.need_string("predicate", MAX_SPELLING_BYTES)?;
     Ok(predicate.trim().to_owned())
 }
 
 fn replaces(fields: &mut Fields) -> Result<Vec<Replace>, Error> {
     let list = fields.list("replaces", MAX_REPLACES, &["predicate", "value"])?;
     let read = |mut item: Fields| {
+        let sent = sent(&item);
         let predicate = predicate(&mut item)?;
         let value = item.value("value", MAX_VALUE_BYTES)?;
         let value = value.ok_or_else(|| item.fault("value", "is required"))?;
-        Ok(Replace { predicate, value })
+        Ok(Replace {
+            predicate,
+            value,
+            sent,
+        })
     };
     list.unwrap_or_default().into_iter().map(read).collect()
+}
+
+fn sent(fields: &Fields) -> Sent {
+    Sent {
+        predicate: fields.sent("predicate"),
+        value: fields.sent("value"),
+    }
 }
