@@ -20,8 +20,10 @@ const LOOKUP_FROM: usize = 16;
 /// A value that is believed.
 #[derive(Clone, Debug)]
 pub(crate) struct Belief {
-    /// The event that states it.
+    /// The event that states it: the latest one that does.
     pub(crate) slot: u32,
+    /// The event since which it is believed, which gives its place among the others.
+    pub(crate) since: u32,
     /// Its item in the search index.
     pub(crate) item: u32,
     /// What it replaced, one step back.
@@ -43,11 +45,11 @@ impl Former {
     pub(crate) const HERE: u32 = u32::MAX;
 }
 
-/// What is believed of one pair, oldest first.
+/// What is believed of one pair, in the order of first mention.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Believed {
     list: Vec<Belief>,
-    /// From the value to the slot of its belief; only where there are many.
+    /// From the value to the event since which it is believed; only where there are many.
     lookup: Option<Box<Lookup>>,
 }
 
@@ -231,6 +233,7 @@ impl Cluster<'_> {
         effect: &mut Effect,
     ) {
         let mut replaced: Vec<Former> = Vec::new();
+        let mut since = step.slot;
         match member.single {
             true => {
                 let own = state.get_mut(step.member as usize);
@@ -251,6 +254,7 @@ impl Cluster<'_> {
             false => {
                 self.end(state, step.member, value, effect);
                 effect.restated = !effect.ended.is_empty();
+                since = effect.ended.first().map_or(since, |(_, old)| old.since);
                 let old = effect
                     .ended
                     .iter()
@@ -279,6 +283,7 @@ impl Cluster<'_> {
             own.insert(
                 Belief {
                     slot: step.slot,
+                    since,
                     item: NO_ITEM,
                     replaced: (!replaced.is_empty()).then(|| replaced.into_boxed_slice()),
                 },
@@ -329,7 +334,7 @@ impl Cluster<'_> {
 }
 
 impl Believed {
-    /// The beliefs, oldest first.
+    /// The beliefs, in the order of first mention.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Belief> + Clone {
         self.list.iter()
     }
@@ -360,22 +365,25 @@ impl Believed {
         self.list.get_mut(place)
     }
 
-    /// Puts a belief among the others, in the order of their events.
+    /// Puts a belief among the others, by the event since which it is believed.
     pub(crate) fn insert<'e>(&mut self, belief: Belief, of: impl Fn(u32) -> Option<&'e Event>) {
-        let Some(event) = of(belief.slot) else { return };
+        let Some(event) = of(belief.since) else {
+            return;
+        };
         if self.list.len() == self.list.capacity() {
             self.list.reserve_exact(self.list.len() / 2 + 1);
         }
         if let (Some(lookup), Some(value)) = (&mut self.lookup, &event.value) {
-            lookup.0.insert(value.key(), belief.slot);
+            lookup.0.insert(value.key(), belief.since);
         }
-        let last = self.list.last().and_then(|last| of(last.slot));
+        let last = self.list.last().and_then(|last| of(last.since));
         match last.is_none_or(|last| last.order() < event.order()) {
             true => self.list.push(belief),
             false => self.list.insert(self.rank(event, &of), belief),
         }
         if self.lookup.is_none() && self.list.len() > LOOKUP_FROM {
-            let key = |belief: &Belief| Some((of(belief.slot)?.value.as_ref()?.key(), belief.slot));
+            let key =
+                |belief: &Belief| Some((of(belief.since)?.value.as_ref()?.key(), belief.since));
             self.lookup = Some(Box::new(Lookup(self.list.iter().filter_map(key).collect())));
         }
     }
@@ -407,7 +415,8 @@ impl Believed {
 
     /// How many beliefs come before an event.
     fn rank<'e>(&self, event: &Event, of: impl Fn(u32) -> Option<&'e Event>) -> usize {
-        let before = |belief: &Belief| of(belief.slot).is_some_and(|it| it.order() < event.order());
+        let before =
+            |belief: &Belief| of(belief.since).is_some_and(|it| it.order() < event.order());
         self.list.partition_point(before)
     }
 

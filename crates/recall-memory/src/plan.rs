@@ -59,22 +59,16 @@ pub(crate) struct Statement {
 pub(crate) struct Replace {
     pub(crate) predicate: String,
     pub(crate) value: Value,
-    pub(crate) sent: Sent,
+    /// Predicate and value as they were sent, for answers that repeat them.
+    pub(crate) sent: (Json, Json),
 }
 
 /// A statement that was drawn from a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Proposal {
     pub(crate) statement: Statement,
-    /// The subject as it was sent.
+    /// Subject and value as they were sent, for answers that repeat them.
     pub(crate) subject: Json,
-    pub(crate) sent: Sent,
-}
-
-/// What a caller sent, before anything was trimmed or named otherwise, for answers that repeat it.
-#[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    pub(crate) predicate: Json,
     pub(crate) value: Json,
 }
 

@@ -364,42 +364,6 @@ def replaced_and_restated(case: Case) -> bool:
     return all((entry.get("predicate"), str(entry.get("value")).lower()) in again for entry in case.difference.ours)
 
 
-def _rows(case: Case, answer: Answer) -> list[Mapping[str, Any]]:
-    body = told(answer)
-    rows = body.get("memories") if case.surface == "text" and isinstance(body, Mapping) else body
-    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
-
-
-def restated_order(case: Case) -> bool:
-    """The same rows, where ours has the values of each pair in the order of the statements that it shows."""
-    if case.operation != "recall" or case.fields.get("question") or case.fields.get("query"):
-        return False
-    theirs, ours = _rows(case, case.theirs), _rows(case, case.ours)
-    known = {_row_key(row): row for row in theirs}
-    same = len(theirs) == len(ours) == len(known) and all(_row_key(row) in known for row in ours)
-    return same and all(_says_the_same(known[_row_key(row)], row) for row in ours) and _in_order(ours) and not _in_order(theirs)
-
-
-def _says_the_same(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    """Equal but for ids and times of now, which two servers never share, and the free order of `elsewhere`."""
-    return all(theirs.get(name) == ours.get(name) for name in ("days_ago", "since", "confidence", "kind", "source"))
-
-
-def _in_order(rows: list[Mapping[str, Any]]) -> bool:
-    """The rows of each pair, or of the whole profile, are in the order of their dates."""
-    shown: dict[Any, list[str]] = {}
-    for row in rows:
-        shown.setdefault((row.get("subject"), row.get("predicate")), []).append(_moment(row))
-    return all(dates == sorted(dates) for dates in shown.values())
-
-
-def _moment(row: Mapping[str, Any]) -> str:
-    """A date, or an instant in a form that sorts."""
-    text = str(row.get("observed_at") or row.get("since"))
-    whole, _, fraction = text.removesuffix("Z").partition(".")
-    return f"{whole}.{fraction.ljust(9, '0')}"
-
-
 RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("nul-refused", nul),
     ("lone-surrogate-refused", lone_surrogate),
@@ -436,7 +400,6 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("text-already-known", text_already_known),
     ("composition-ignored", composition),
     ("replaced-stays", replaced_and_restated),
-    ("restated-order", restated_order),
     ("related-selection", related_choice),
     ("query-unrelated-rows", query_choice),
     ("extra-response-member", extra_member),
@@ -445,8 +408,7 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
 
 # What these classes tell of does not change what the next answers may be.
 SHOWN_ONLY = frozenset(("related-selection", "query-unrelated-rows", "extra-response-member", "empty-list-not-null", "malformed-argument-code",
-                        "tool-schema", "history-evidence", "text-already-known", "missing-argument-refused", "blank-argument", "replaced-stays",
-                        "restated-order"))
+                        "tool-schema", "history-evidence", "text-already-known", "missing-argument-refused", "blank-argument", "replaced-stays"))
 
 
 def classify(case: Case) -> str | None:

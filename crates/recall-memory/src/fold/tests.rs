@@ -79,13 +79,17 @@ fn a_single_value_is_replaced_and_never_revived() {
 }
 
 #[test]
-fn many_values_are_added_oldest_first() {
+fn many_values_stand_in_the_order_of_first_mention() {
     for (script, expected) in [
         ("a b c", "a b c"),
         ("a b c -b", "a c"),
         ("a b c -b b", "a c b"),
         ("a b -", ""),
-        ("a b a", "b a"),
+        ("a b a", "a b"),
+        ("a b A", "A b"),
+        ("a b c B a", "a B c"),
+        ("a b -a a", "b a"),
+        ("a b - b a", "b a"),
         ("- a -b", "a"),
     ] {
         check(false, script, expected);
@@ -99,6 +103,11 @@ fn long_lists_keep_their_order_while_values_come_and_go() {
     script.extend((20..25).map(|no| format!("v{no}")));
     let expected: Vec<String> = (90..100).chain(20..25).map(|no| format!("v{no}")).collect();
     check(false, &script.join(" "), &expected.join(" "));
+    // What is stated again stays where it is, and is found there.
+    script.extend([95, 22, 90].map(|no| format!("V{no}")));
+    script.extend(["-v95", "-v91"].map(str::to_owned));
+    let expected = "V90 v92 v93 v94 v96 v97 v98 v99 v20 v21 V22 v23 v24";
+    check(false, &script.join(" "), expected);
 }
 
 #[test]

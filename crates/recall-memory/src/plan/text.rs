@@ -9,12 +9,13 @@ impl Draft<'_> {
     /// fits stays in the note alone. Nothing is written when any statement is refused.
     pub(super) fn remember_text(&mut self, text: &TextStatements) -> Result<TextRemembered, Error> {
         self.not_ahead(text.episode.observed)?;
-        let proposals = text.proposals.iter();
-        let statements: Vec<Statement> = proposals
-            .map(|proposal| self.spelt(&proposal.statement))
-            .collect();
+        let mut proposals = text.proposals.clone();
+        for proposal in &mut proposals {
+            proposal.statement = self.spelt(&proposal.statement);
+        }
+        let statements = proposals.iter().map(|proposal| &proposal.statement);
         let mut unfiled = Vec::new();
-        for (at, statement) in statements.iter().enumerate() {
+        for (at, statement) in statements.clone().enumerate() {
             if !self.fits(statement) {
                 unfiled.push(at);
                 continue;
@@ -25,12 +26,12 @@ impl Draft<'_> {
         let episode = self.state(&text.episode, None)?;
         let note = episode.stored.id.clone();
         let mut results = Vec::new();
-        for (at, statement) in statements.iter().enumerate() {
+        for (at, statement) in statements.enumerate() {
             if !unfiled.contains(&at) {
                 results.push(self.state(statement, Some(&note))?);
             }
         }
-        if !unfiled.is_empty() || statements.is_empty() {
+        if !unfiled.is_empty() || proposals.is_empty() {
             results.push(Remembered {
                 superseded: Vec::new(),
                 ..episode.clone()
@@ -39,7 +40,7 @@ impl Draft<'_> {
         Ok(TextRemembered {
             episode,
             results,
-            proposals: text.proposals.clone(),
+            proposals,
             unfiled,
         })
     }

@@ -8,7 +8,7 @@ use crate::answer::{Answer, Coverage};
 use crate::card::Card;
 use crate::json::Json;
 use crate::limits::{MAX_COMPARED, MAX_RELATED};
-use crate::plan::{Outcome, Proposal, Remembered, Replace, Sent, TextRemembered};
+use crate::plan::{Outcome, Proposal, Remembered, Replace, TextRemembered};
 use crate::value::{Value, lower};
 use crate::view::View;
 use crate::writer::Done;
@@ -110,12 +110,14 @@ fn cards(json: &mut Json, name: &str, cards: &[Card]) {
     }
 }
 
-/// Repeats a statement as it was sent, so that callers recognise it.
+/// Repeats a statement as it was sent, so that callers recognise it; its predicate is the name that
+/// it was looked up by.
 fn proposal(json: &mut Json, proposal: &Proposal) {
     let statement = &proposal.statement;
     json.object(|json| {
         json.key("subject").json(&proposal.subject);
-        sent(json, &proposal.sent);
+        json.key("predicate").string(&statement.predicate);
+        json.key("value").json(&proposal.value);
         if let Some(evidence) = &statement.evidence {
             json.key("evidence").string(evidence);
         }
@@ -132,10 +134,9 @@ fn proposal(json: &mut Json, proposal: &Proposal) {
 }
 
 fn replace(json: &mut Json, replace: &Replace) {
-    json.object(|json| sent(json, &replace.sent));
-}
-
-fn sent(json: &mut Json, sent: &Sent) {
-    json.key("predicate").json(&sent.predicate);
-    json.key("value").json(&sent.value);
+    let (predicate, value) = &replace.sent;
+    json.object(|json| {
+        json.key("predicate").json(predicate);
+        json.key("value").json(value);
+    });
 }

@@ -159,7 +159,18 @@ impl View {
             if let (Some(old), Some(now)) = (believed.find_mut(value, of), now)
                 && old.slot == now.slot
             {
-                old.replaced.clone_from(&now.replaced);
+                let now = Belief {
+                    item: old.item,
+                    ..now.clone()
+                };
+                match old.since == now.since {
+                    true => *old = now,
+                    // It stands elsewhere among the others.
+                    false => {
+                        believed.remove(value, of);
+                        believed.insert(now, of);
+                    }
+                }
                 continue;
             }
             gone.extend(believed.remove(value, of).map(|old| (*no, old)));

@@ -168,6 +168,42 @@ async fn statements_of_one_instant_follow_each_other() {
     assert_eq!(third["superseded"][0]["replaced"][0]["value"], "d");
 }
 
+/// From a run of the published server: the place is that of the first mention, the date of the last.
+#[tokio::test]
+async fn a_value_stated_twice_by_back_dating_keeps_its_first_place() {
+    let world = World::typed();
+    for (value, day) in [("a", 29), ("b", 28), ("a", 27)] {
+        let at = format!("2026-05-{day}T12:00:00Z");
+        world
+            .said("ada", "uses_technology", json!(value), &at)
+            .await;
+    }
+    for world in [
+        &world,
+        &world.again(super::support::config(crate::Surface::Typed, false)),
+    ] {
+        let now = world
+            .ask(
+                Recall,
+                json!({"subject": "ada", "predicate": "uses_technology"}),
+            )
+            .await;
+        let rows: Vec<_> = now.as_array().unwrap().iter().collect();
+        let shown: Vec<_> = rows
+            .iter()
+            .map(|row| (&row["value"], &row["days_ago"]))
+            .collect();
+        assert_eq!(shown, [(&json!("a"), &json!(3)), (&json!("b"), &json!(4))]);
+    }
+    assert_eq!(
+        world
+            .forget("ada", "uses_technology", Some(json!("A")))
+            .await,
+        1
+    );
+    assert_eq!(world.now("ada", "uses_technology").await, ["b"]);
+}
+
 #[tokio::test]
 async fn the_future_is_refused_beyond_a_minute() {
     let world = World::typed();

@@ -11,7 +11,7 @@ use crate::limits::{
     MAX_DESCRIPTION_BYTES, MAX_REPLACES, MAX_SPELLING_BYTES, MAX_STATEMENTS, MAX_SUBJECT_BYTES,
     MAX_TEXT_BYTES, MAX_VALUE_BYTES,
 };
-use crate::plan::{Change, Proposal, Replace, Sent, Statement, TextStatements};
+use crate::plan::{Change, Proposal, Replace, Statement, TextStatements};
 use crate::registry::{Cardinality, NOTE};
 use crate::value::{Value, lower};
 
@@ -112,7 +112,7 @@ fn text(fields: &mut Fields) -> Result<Change, Error> {
     };
     let mut proposals = Vec::with_capacity(list.len());
     for mut item in list {
-        let (subject, sent) = (item.sent("subject"), sent(&item));
+        let (subject, value) = (item.sent("subject"), item.sent("value"));
         let mut drawn = statement(&mut item, observed)?;
         let evidence = item.need_string("evidence", MAX_TEXT_BYTES)?;
         if !text.contains(&evidence) {
@@ -122,7 +122,7 @@ fn text(fields: &mut Fields) -> Result<Change, Error> {
         proposals.push(Proposal {
             statement: drawn,
             subject,
-            sent,
+            value,
         });
     }
     Ok(Change::Text(Box::new(TextStatements {
@@ -162,7 +162,7 @@ fn predicate(fields: &mut Fields) -> Result<String, Error> {
 fn replaces(fields: &mut Fields) -> Result<Vec<Replace>, Error> {
     let list = fields.list("replaces", MAX_REPLACES, &["predicate", "value"])?;
     let read = |mut item: Fields| {
-        let sent = sent(&item);
+        let sent = (item.sent("predicate"), item.sent("value"));
         let predicate = predicate(&mut item)?;
         let value = item.value("value", MAX_VALUE_BYTES)?;
         let value = value.ok_or_else(|| item.fault("value", "is required"))?;
@@ -173,11 +173,4 @@ fn replaces(fields: &mut Fields) -> Result<Vec<Replace>, Error> {
         })
     };
     list.unwrap_or_default().into_iter().map(read).collect()
-}
-
-fn sent(fields: &Fields) -> Sent {
-    Sent {
-        predicate: fields.sent("predicate"),
-        value: fields.sent("value"),
-    }
 }
