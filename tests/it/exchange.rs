@@ -225,7 +225,7 @@ async fn what_became_of_exchanges_and_what_the_api_server_said_is_counted() {
         (409, "sandbox_unclaimed")
     );
     assert_eq!(answer.headers["retry-after"], "1");
-    let unaware = json!({ "status": { "authenticated": true, "user": { "username": "x" } } });
+    let unaware = json!({ "kind": "TokenReview", "status": { "authenticated": true, "user": { "username": "x" } } });
     cluster
         .api()
         .script_once(Route::TokenReviews, Reply::Json(201, unaware));

@@ -13,6 +13,10 @@ use crate::exit::Failure;
 use crate::observe::ApiMetrics;
 use crate::pod_watch::PodWatch;
 
+/// Exchanges that may wait for their turn, none for longer than three seconds: a thousand pods that
+/// start together come through without being sent away.
+const QUEUE: usize = 1024;
+
 /// The exchange, and the watch by which keys die with their pods.
 pub(crate) struct Parts {
     pub(crate) exchange: Exchange,
@@ -68,7 +72,11 @@ fn calls(rules: &Rules, settings: &Kubernetes) -> Vec<Call> {
 }
 
 fn resolver(api: ApiServer, rules: Rules, settings: &Kubernetes) -> Resolver<ApiServer> {
-    let mut resolver = Resolver::new(api, rules, Limits::default());
+    let limits = Limits {
+        queue: QUEUE,
+        ..Limits::default()
+    };
+    let mut resolver = Resolver::new(api, rules, limits);
     if !settings.service_accounts.is_empty() {
         resolver = resolver.allow_only(settings.service_accounts.iter().cloned());
     }

@@ -87,6 +87,7 @@ impl PodWatch {
 
     /// Watches for ever.
     pub(crate) async fn run(self) {
+        let _ended = Ended(Arc::clone(&self.known));
         let (gone, waiting) = mpsc::channel(WAITING);
         tokio::join!(
             self.follow(&gone),
@@ -221,6 +222,19 @@ impl fmt::Debug for PodWatch {
         f.debug_struct("PodWatch")
             .field("watched", &self.watched)
             .finish_non_exhaustive()
+    }
+}
+
+/// However a watch ends, it is no longer said to stand.
+struct Ended(Arc<Known>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0
+            .0
+            .lock()
+            .iter_mut()
+            .for_each(|said| said.heard = false);
     }
 }
 
