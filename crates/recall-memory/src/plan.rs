@@ -132,6 +132,13 @@ pub(crate) struct Touch {
     pub(crate) value: Option<ValueKey>,
 }
 
+impl Replace {
+    /// Whether two entries name the same belief.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.predicate == other.predicate && self.value.same(&other.value)
+    }
+}
+
 impl Stamp {
     pub(crate) fn new(now: Timestamp, view: &View, writer: Arc<str>) -> Self {
         // A log written by a clock far ahead must not drag the present along.

@@ -355,13 +355,20 @@ def composition(case: Case) -> bool:
     return ours.get("already_known") is True and "already_known" not in theirs and sent != held and _composed(sent) == _composed(held)
 
 
-def replaced_and_restated(case: Case) -> bool:
-    """What a belief replaced under another predicate, where that is believed again beside it."""
+HISTORICAL = ("cancelled", "did", "gave_away")
+
+
+def historical_replaced(case: Case) -> bool:
+    """What a statement of a historical predicate ended under another one: the original does not show it."""
     if case.operation != "recall" or case.last != "replaced" or case.difference.theirs != MISSING:
         return False
-    rows = [row for row in told(case.theirs) or () if isinstance(row, Mapping)]
-    again = {(entry.get("predicate"), str(entry.get("value")).lower()) for row in rows for entry in row.get("elsewhere", ())}
-    return all((entry.get("predicate"), str(entry.get("value")).lower()) in again for entry in case.difference.ours)
+    ended = _named(case.difference.ours)
+    rows = [row for row in told(case.ours) or () if isinstance(row, Mapping) and row.get("predicate") in HISTORICAL]
+    return all(predicate for predicate, _ in ended) and ended in [_named(row.get("replaced", ())) for row in rows]
+
+
+def _named(beliefs: Any) -> list[tuple[Any, Any]]:
+    return [(belief.get("predicate"), belief.get("value")) for belief in beliefs]
 
 
 RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
@@ -399,7 +406,7 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("history-evidence", history_evidence),
     ("text-already-known", text_already_known),
     ("composition-ignored", composition),
-    ("replaced-stays", replaced_and_restated),
+    ("historical-replaced", historical_replaced),
     ("related-selection", related_choice),
     ("query-unrelated-rows", query_choice),
     ("extra-response-member", extra_member),
@@ -408,7 +415,7 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
 
 # What these classes tell of does not change what the next answers may be.
 SHOWN_ONLY = frozenset(("related-selection", "query-unrelated-rows", "extra-response-member", "empty-list-not-null", "malformed-argument-code",
-                        "tool-schema", "history-evidence", "text-already-known", "missing-argument-refused", "blank-argument", "replaced-stays"))
+                        "tool-schema", "history-evidence", "text-already-known", "missing-argument-refused", "blank-argument", "historical-replaced"))
 
 
 def classify(case: Case) -> str | None:

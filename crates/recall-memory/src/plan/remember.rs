@@ -228,6 +228,7 @@ impl Draft<'_> {
                 before.named.push(card.clone());
                 before.withdrawn.push(card);
             }
+            None if before.unreplaced.iter().any(|other| other.same(replace)) => {}
             None => before.unreplaced.push(replace.clone()),
         }
     }

@@ -412,6 +412,12 @@ async fn what_was_not_stored_is_repeated_letter_by_letter() {
     ]});
     let answer = world.ask(Remember, args.clone()).await;
     assert_eq!(answer["unreplaced"], args["replaces"]);
+    // What is named twice is repeated once.
+    let twice =
+        json!([{"predicate": "name", "value": "bob"}, {"predicate": "name", "value": " BOB"}]);
+    let args = json!({"subject": "user", "predicate": "role", "value": "cook", "replaces": twice});
+    let answer = world.ask(Remember, args).await;
+    assert_eq!(answer["unreplaced"], json!([twice[0]]));
 }
 
 #[tokio::test]
