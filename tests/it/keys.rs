@@ -169,6 +169,8 @@ async fn revoking_one_key_and_many() {
         401
     );
     assert_eq!(delete("/v1/keys").await.code(), "invalid_argument");
+    let dead = delete("/v1/keys?tenant=t1&state=dead").await;
+    assert_eq!(dead.code(), "invalid_argument");
     assert_eq!(
         delete("/v1/keys?tenant=t1").await.json(),
         json!({ "revoked": 1 })

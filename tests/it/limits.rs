@@ -220,3 +220,47 @@ async fn request_ids_are_kept_if_plain_and_made_otherwise() {
         assert_ne!(id(odd).await, odd);
     }
 }
+
+#[tokio::test]
+async fn malformed_heads_are_answered() {
+    let running = Running::start(&[]);
+    let long = "x".repeat(70 * 1024);
+    for (request, status) in [
+        (
+            format!("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: {long}\r\n\r\n"),
+            431,
+        ),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n".to_owned(),
+            400,
+        ),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n".to_owned(),
+            400,
+        ),
+        ("nonsense\r\n\r\n".to_owned(), 400),
+    ] {
+        let (found, answer) = raw(&running.server.url, request.as_bytes());
+        let shown: String = request.chars().take(60).collect();
+        assert_eq!(found, status, "{shown}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn year_one_in_a_zone_east_of_utc_does_not_close_the_namespace() {
+    let mut running = Running::start(&[]);
+    let key = running.key("team:a").await;
+    let early = json!({ "text": "x", "observed_at": "0001-01-01T00:00:00+00:01" });
+    assert_eq!(running.post("/v1/remember", &key, &early).await.status, 400);
+    let first = json!({ "text": "the first moment", "observed_at": "0001-01-01T00:00:00Z" });
+    assert_eq!(running.post("/v1/remember", &key, &first).await.status, 200);
+    running.server.process().stop().expect("it ends");
+    let server = programs::server(running.dir.path(), "recall", &[]).expect("it starts");
+    let url = format!("{}/v1/recall", server.url);
+    let found = running
+        .http
+        .post(&url, &key, &json!({}))
+        .await
+        .expect("an answer");
+    assert_eq!(found.status, 200, "{}", found.json());
+}

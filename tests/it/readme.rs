@@ -33,7 +33,9 @@ async fn the_key_and_curl_examples_work_as_pasted() {
             "$PWD/target/release",
             &programs::folder().expect("built").display().to_string(),
         );
-    let script = format!("set -eu\n{make_key}\n{}", block("sh", "curl -s"));
+    // A second key can be made in the same shell, although a memory's key is exported by then.
+    let again = "recall key create --namespace demo:other";
+    let script = format!("set -eu\n{make_key}\n{}\n{again}", block("sh", "curl -s"));
     let output = Command::new("bash")
         .arg("-c")
         .arg(&script)
@@ -47,7 +49,9 @@ async fn the_key_and_curl_examples_work_as_pasted() {
     );
     assert!(output.status.success(), "{out}{err}");
     assert!(
-        out.contains("\"kept_as_text\":true") && out.contains("is helix."),
+        out.contains("\"kept_as_text\":true")
+            && out.contains("is helix.")
+            && out.contains("namespace: demo:other"),
         "{out}{err}"
     );
 }

@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body_util::BodyExt;
 use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::ApiError;
 
@@ -17,10 +18,58 @@ const MAX_DROPPED_BYTES: u64 = 16 * 1024 * 1024;
 /// How long that may take.
 const MAX_DROPPING: Duration = Duration::from_secs(2);
 
+/// A body that takes longer to arrive is given up: an idle client must not hold memory.
+const MAX_ARRIVAL: Duration = Duration::from_secs(30);
+/// Bodies above this are large, and only so many of them are held at once: parsed JSON takes a
+/// multiple of its text.
+const LARGE_BYTES: u64 = 256 * 1024;
+const LARGE_AT_ONCE: usize = 8;
+/// How long a large body waits for its place.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+static LARGE: Semaphore = Semaphore::const_new(LARGE_AT_ONCE);
+
+/// A whole body, and its place among the large ones for as long as it is held.
+pub(crate) struct Whole {
+    bytes: Bytes,
+    _place: Option<SemaphorePermit<'static>>,
+}
+
+impl std::ops::Deref for Whole {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Reads a whole body of at most `limit` bytes, whether its length was announced or not.
-pub(crate) async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+pub(crate) async fn read(request: Request, limit: usize) -> Result<Whole, ApiError> {
+    let announced = announced(request.headers());
+    let small =
+        limit as u64 <= LARGE_BYTES || announced.is_some_and(|length| length <= LARGE_BYTES);
+    let place = if small { None } else { Some(place().await?) };
+    let bytes = tokio::time::timeout(MAX_ARRIVAL, arrive(request, limit, announced));
+    let bytes = bytes
+        .await
+        .unwrap_or_else(|_| Err(ApiError::too_slow(MAX_ARRIVAL)))?;
+    Ok(Whole {
+        bytes,
+        _place: place,
+    })
+}
+
+async fn place() -> Result<SemaphorePermit<'static>, ApiError> {
+    match tokio::time::timeout(MAX_WAIT, LARGE.acquire()).await {
+        Ok(Ok(place)) => Ok(place),
+        Ok(Err(_)) | Err(_) => Err(ApiError::overloaded(
+            "too many large requests are under way",
+        )),
+    }
+}
+
+async fn arrive(request: Request, limit: usize, announced: Option<u64>) -> Result<Bytes, ApiError> {
     let (head, mut body) = request.into_parts();
-    let announced = announced(&head.headers);
     let fits = announced.is_none_or(|length| length <= limit as u64);
     if fits && let Some(whole) = collect(&mut body, limit).await? {
         return Ok(whole);

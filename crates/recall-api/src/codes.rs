@@ -31,8 +31,8 @@ const fn code(
 pub static CODES: [Code; 21] = [
     code(
         "invalid_argument",
-        &[400, 413],
-        "The request is malformed, names an unknown field, or is over a named limit.",
+        &[400, 408, 413],
+        "The request is malformed, names an unknown field, is over a named limit, or does not arrive.",
         "Fix what the message names.",
     ),
     code(

@@ -50,6 +50,19 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_argument", message)
     }
 
+    pub(crate) fn too_slow(limit: Duration) -> Self {
+        let message = format!(
+            "the request body did not arrive within {} s",
+            limit.as_secs()
+        );
+        Self::new(StatusCode::REQUEST_TIMEOUT, "invalid_argument", message)
+    }
+
+    pub(crate) fn overloaded(message: &str) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::retry(status, "overloaded", message.to_owned(), None)
+    }
+
     pub(crate) fn unauthenticated(message: &'static str) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", message)
     }
@@ -110,7 +123,7 @@ impl ApiError {
             let challenge = HeaderValue::from_static("Bearer realm=\"recall\"");
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
-        if self.status == StatusCode::PAYLOAD_TOO_LARGE {
+        if [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::REQUEST_TIMEOUT].contains(&self.status) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if let Some(allow) = self.allow {

@@ -74,19 +74,25 @@ impl Credential {
     /// on this machine.
     pub(crate) fn find_admin(arguments: &ServerArgs) -> anyhow::Result<Self> {
         let given = arguments.key_file.is_some() || arguments.key.is_some();
-        match admin_key_file().filter(|path| !given && path.exists()) {
-            Some(path) => {
-                let key = Some(read(&path)?);
-                Ok(Self {
-                    token_file: None,
-                    state: Mutex::new(State {
-                        key,
-                        ..State::default()
-                    }),
-                })
-            }
+        match Self::first_admin()?.filter(|_| !given) {
+            Some(admin) => Ok(admin),
             None => Self::find(arguments),
         }
+    }
+
+    /// The admin key that a server on this machine made for itself, if it is there.
+    pub(crate) fn first_admin() -> anyhow::Result<Option<Self>> {
+        let Some(path) = admin_key_file().filter(|path| path.exists()) else {
+            return Ok(None);
+        };
+        let state = State {
+            key: Some(read(&path)?),
+            ..State::default()
+        };
+        Ok(Some(Self {
+            token_file: None,
+            state: Mutex::new(state),
+        }))
     }
 
     /// A key to use now, renewed if it is past half its life.

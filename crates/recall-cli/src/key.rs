@@ -1,6 +1,8 @@
 //! `recall key`: minting, listing, revoking.
 
-use http::Method;
+use anyhow::bail;
+use bytes::Bytes;
+use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::args::{CreateArgs, KeyCommand, ListArgs, ServerArgs};
@@ -8,11 +10,30 @@ use crate::output::{items, print, print_json, say, text};
 use crate::session::Session;
 
 pub(crate) async fn run(server: &ServerArgs, command: KeyCommand) -> anyhow::Result<()> {
-    let session = Session::open_admin(server)?;
+    let session = manager(server).await?;
     match command {
         KeyCommand::Create(arguments) => create(&session, arguments).await,
         KeyCommand::List(arguments) => list(&session, &arguments).await,
         KeyCommand::Revoke { id } => revoke(&session, &id).await,
+    }
+}
+
+/// A session that may manage keys. The key at hand is often one for a memory: on this machine the
+/// server's own admin key is used then.
+async fn manager(server: &ServerArgs) -> anyhow::Result<Session> {
+    let session = Session::open_admin(server)?;
+    let answer = session
+        .call(Method::GET, "/v1/keys?limit=1", Bytes::new())
+        .await?;
+    if answer.status != StatusCode::FORBIDDEN {
+        return Ok(session);
+    }
+    match Session::open_local_admin(server)? {
+        Some(admin) => Ok(admin),
+        None => bail!(
+            "this key reaches a memory and manages no keys: give an admin key by --key-file, such as the \
+             admin.key in the server's data directory"
+        ),
     }
 }
 

@@ -41,6 +41,22 @@ impl Session {
         })
     }
 
+    /// A session with the first admin key of a server on this machine; to no other machine is that
+    /// key ever sent.
+    pub(crate) fn open_local_admin(arguments: &ServerArgs) -> anyhow::Result<Option<Self>> {
+        let address = arguments.server.as_deref().unwrap_or_default();
+        if arguments.key_file.is_some() || !on_this_machine(address) {
+            return Ok(None);
+        }
+        let Some(credential) = Credential::first_admin()? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            client: client(arguments)?,
+            credential,
+        }))
+    }
+
     /// Makes sure that there is a key, without calling anything else.
     pub(crate) async fn prepare(&self) -> Result<(), Failure> {
         self.credential.key(&self.client).await.map(drop)
@@ -129,6 +145,14 @@ fn client(arguments: &ServerArgs) -> anyhow::Result<Client> {
         .context("no server: give --server or RECALL_URL")?;
     let server = Server::parse(address, arguments.insecure)?;
     Client::new(server, arguments.ca_file.as_deref())
+}
+
+fn on_this_machine(address: &str) -> bool {
+    let host = address
+        .parse::<http::Uri>()
+        .ok()
+        .and_then(|uri| uri.host().map(str::to_owned));
+    host.is_some_and(|host| ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str()))
 }
 
 fn unreachable(error: &anyhow::Error) -> Failure {

@@ -55,7 +55,8 @@ impl Fields {
     fn new(map: Map<String, Json>, path: &str, known: &[&str]) -> Result<Self, Error> {
         match map.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => Err(Error::invalid(format!(
-                "unknown field {path}{name}; known are {}",
+                "unknown field {path}{}; known are {}",
+                name.chars().take(64).collect::<String>(),
                 known.join(", ")
             ))),
             None => Ok(Self {

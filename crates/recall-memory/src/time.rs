@@ -6,6 +6,8 @@ use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 
+/// The first second of year 1, the earliest that four digits and no sign can say.
+const FIRST_SECOND: i64 = -62_135_596_800;
 /// The seconds of a day.
 const DAY: i64 = 86_400;
 
@@ -43,8 +45,10 @@ fn read(text: &str) -> Option<Timestamp> {
     )
     .ok()?;
     let ahead = offset(zone)?;
-    let utc = Offset::UTC.to_timestamp(civil).unwrap_or(Timestamp::MAX);
-    Some(utc.checked_sub(ahead).unwrap_or(Timestamp::MAX))
+    let utc = Offset::UTC.to_timestamp(civil).ok()?;
+    let instant = utc.checked_sub(ahead).ok()?;
+    // The zone may carry the instant over the edge of the years that can be written down again.
+    (parts(instant).0 >= FIRST_SECOND).then_some(instant)
 }
 
 fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::config::{ConfigError, Settings};
+use crate::config::{Config, ConfigError, Settings};
 use crate::start;
 
 /// Why the server ended with something else than 0, by exit code.
@@ -46,6 +46,9 @@ pub fn main(
         Err(error) => return fail(&error.into()),
     };
     if settings.print_config() {
+        if let Err(error) = Config::parse(&settings) {
+            return fail(&error.into());
+        }
         say(&settings.to_string(), false);
         return ExitCode::SUCCESS;
     }

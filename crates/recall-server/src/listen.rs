@@ -1,5 +1,6 @@
 //! Accepting connections, bounding what a slow one may cost, and draining.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -11,11 +12,18 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use recall_api::Peer;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 /// A client that takes longer to send a request's head is cut off.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a silent HTTP/2 connection is asked whether anybody is there.
+const HTTP2_PING: Duration = Duration::from_secs(20);
+/// What an HTTP/2 connection begins with.
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Connections served at once; more are hung up on at once, so that those that are served stay fast.
+const MAX_CONNECTIONS: usize = 8192;
 /// The most bytes of a request's head.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 /// Requests under way are given this long once the server stops.
@@ -27,6 +35,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let server = builder();
     let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let (stream, address) = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -47,12 +56,24 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
                 request
             });
         let service = TowerToHyperService::new(service);
-        let connection = server.serve_connection(prepare(stream), service);
-        let connection = graceful.watch(connection.into_owned());
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            tracing::debug!("a connection was hung up on: too many are open");
+            continue;
+        };
+        let (server, watcher) = (server.clone(), graceful.watcher());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            if tokio::time::timeout(HEADER_TIMEOUT, speaks(&stream))
+                .await
+                .is_err()
+            {
+                tracing::debug!("a connection that said nothing was hung up on");
+                return;
+            }
+            let connection = server.serve_connection(prepare(stream), service);
+            if let Err(error) = watcher.watch(connection.into_owned()).await {
                 tracing::debug!(error, "a connection ended early");
             }
+            drop(place);
         });
     }
     drop(listener);
@@ -64,17 +85,37 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
     }
 }
 
+/// Waits until a connection has said enough to tell its protocol by; telling it is not bounded in
+/// time by the one who does.
+async fn speaks(stream: &TcpStream) {
+    let mut seen = [0u8; HTTP2_PREFACE.len()];
+    loop {
+        match stream.peek(&mut seen).await {
+            Ok(count) if count > 0 => {
+                let said = &seen[..count];
+                if said == HTTP2_PREFACE || !HTTP2_PREFACE.starts_with(said) {
+                    return;
+                }
+            }
+            Ok(_) | Err(_) => return,
+        }
+        // More of the preface is on its way; nothing wakes a peek that would see the same again.
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut server = auto::Builder::new(TokioExecutor::new());
     server
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(MAX_HEADER_BYTES)
-        .pipeline_flush(true);
+        .max_buf_size(MAX_HEADER_BYTES);
     server
         .http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(HTTP2_PING)
+        .keep_alive_timeout(HEADER_TIMEOUT)
         .max_header_list_size(MAX_HEADER_BYTES as u32);
     server
 }

@@ -105,6 +105,8 @@ pub(crate) fn open(dir: &Path) -> Result<Database, OpenError> {
         (true, Some(0)) => return Err(damaged(dir, format!("{DATABASE} is empty"))),
         (false, _) | (true, Some(_)) => {}
     }
+    make_file(&file).map_err(io)?;
+    warn_if_open_to_others(dir);
     let database = open_database(dir, &file)?;
     settle_format(dir, &database, marker.is_some())?;
     write_private(
@@ -115,6 +117,27 @@ pub(crate) fn open(dir: &Path) -> Result<Database, OpenError> {
     )
     .map_err(io)?;
     Ok(database)
+}
+
+/// Makes the file for its owner alone before redb would make it for everybody.
+fn make_file(file: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)
+}
+
+/// A folder that was there already keeps its mode; others who may read it are worth a word.
+fn warn_if_open_to_others(dir: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(dir).map_or(0, |meta| meta.permissions().mode());
+        if mode & 0o007 != 0 {
+            tracing::warn!(dir = %dir.display(), "the data directory is open to every user of this machine");
+        }
+    }
 }
 
 fn open_database(dir: &Path, file: &Path) -> Result<Database, OpenError> {

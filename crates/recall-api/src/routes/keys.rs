@@ -137,10 +137,12 @@ async fn list(api: &Api, uri: &Uri) -> Result<Response, ApiError> {
 
 async fn revoke_matching(api: &Api, grant: &Grant, uri: &Uri) -> Result<Response, ApiError> {
     let mut query = Query::parse(uri)?;
-    let filter = Filter {
-        live: None,
-        ..query.filter()?
-    };
+    let filter = query.filter()?;
+    if filter.live.is_some() {
+        return Err(ApiError::invalid(
+            "state: only live keys can be revoked; leave it out",
+        ));
+    }
     query.nothing_left("tenant, namespace, agent, pod_uid")?;
     let revoked = api.keys.revoke_matching(&filter).await?;
     tracing::info!(

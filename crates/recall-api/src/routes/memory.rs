@@ -13,6 +13,8 @@ use crate::body;
 use crate::error::ApiError;
 use crate::state::{Api, MAX_BODY_BYTES};
 
+/// How many items in scope the answer leaves out, by a limit or because they match less.
+static LEFT_OUT: HeaderName = HeaderName::from_static("recall-left-out");
 static REVISION: HeaderName = HeaderName::from_static("recall-revision");
 
 /// The operations by the last segment of their path.
@@ -72,6 +74,12 @@ fn respond(answer: Answer) -> Response {
         HeaderValue::from_static("application/json"),
     );
     headers.insert(REVISION.clone(), HeaderValue::from(answer.revision.0));
+    if answer.coverage.left_out > 0 {
+        headers.insert(
+            LEFT_OUT.clone(),
+            HeaderValue::from(answer.coverage.left_out),
+        );
+    }
     response
 }
 

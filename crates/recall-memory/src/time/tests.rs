@@ -93,3 +93,24 @@ proptest! {
         prop_assert_eq!(parse(&full(at)), Ok(at));
     }
 }
+
+#[test]
+fn what_is_read_can_be_written_and_read_again() {
+    let edges = [
+        "0001-01-01T00:00:00+00:01",
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00-23:59",
+        "9999-12-31T23:59:59Z",
+        "9999-12-30T22:00:00Z",
+        "9999-12-31T23:59:59-23:59",
+        "9999-12-31T23:59:59+23:59",
+    ];
+    for text in edges {
+        if let Ok(at) = parse(text) {
+            assert_eq!(parse(&full(at)), Ok(at), "{text}");
+            assert_eq!(parse(&super::text(at)), Ok(at), "{text}");
+        }
+    }
+    assert!(parse("0001-01-01T00:00:00+00:01").is_err());
+    assert!(parse("0001-01-01T00:00:00Z").is_ok());
+}

@@ -198,7 +198,7 @@ impl Read<'_> {
         if !embedded {
             return Ok(Backend::Memory);
         }
-        match self.path("data-dir")?.or_else(default_data_dir) {
+        match self.path("data-dir")? {
             Some(dir) => Ok(Backend::Embedded(dir)),
             None => Err(ConfigError::Together(
                 "--data-dir is needed: neither XDG_DATA_HOME nor HOME is set".to_owned(),
@@ -281,16 +281,6 @@ impl Read<'_> {
             ))),
         }
     }
-}
-
-fn default_data_dir() -> Option<PathBuf> {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let base = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))?;
-    Some(base.join("recall"))
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

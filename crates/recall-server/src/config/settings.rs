@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 
 use clap::builder::{BoolishValueParser, StyledStr, TypedValueParser};
 use clap::{Arg, ArgAction, Command};
@@ -85,6 +86,11 @@ impl Settings {
                 .into_iter()
                 .map(|(name, text)| (name, (text, Origin::Flag))),
         );
+        if !values.contains_key("data-dir")
+            && let Some(dir) = default_data_dir()
+        {
+            values.insert("data-dir", (dir.display().to_string(), Origin::Default));
+        }
         Ok(Self {
             values,
             unknown_variables,
@@ -132,6 +138,17 @@ impl fmt::Display for Settings {
         }
         Ok(())
     }
+}
+
+/// Where data is kept unless a setting says otherwise.
+fn default_data_dir() -> Option<PathBuf> {
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let base = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))?;
+    Some(base.join("recall"))
 }
 
 type Given = BTreeMap<&'static str, String>;

@@ -143,4 +143,11 @@ async fn the_directory_is_for_its_owner_alone() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700);
+    for file in ["recall.redb", "store.json", "holder.json"] {
+        let mode = fs::metadata(dir.join(file))
+            .expect(file)
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
 }
