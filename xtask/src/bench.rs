@@ -1,8 +1,372 @@
-//! Measuring this server beside the published one.
+//! Measuring this server beside the published one: the same machine, the same load, in turns.
+
+mod compare;
+mod http;
+mod kill;
+mod load;
+mod machine;
+mod report;
+mod requests;
+mod scale;
+mod sides;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+
+use crate::shell::{cargo, output, run as run_command, say, scratch};
+use crate::{python, test};
+use compare::{Asked, Comparison};
+use report::{Bound, Report};
+use sides::{FakeApi, Side};
+
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Small memories and short rounds: to see that it works, not how fast.
+    #[arg(long)]
+    quick: bool,
+    /// Only these scenarios.
+    #[arg(long, value_enum, value_name = "SCENARIO")]
+    only: Vec<Scenario>,
+    /// Leave the published server out.
+    #[arg(long)]
+    ours: bool,
+    /// Write everything that was found as JSON into this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The requests follow from it.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
 
-pub(crate) fn run(_: &Args) -> anyhow::Result<()> {
-    anyhow::bail!("placeholder")
+/// Something that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scenario {
+    /// `/healthz`, which does nothing: what HTTP alone costs.
+    Health,
+    /// What one subject's predicate holds.
+    Recall,
+    /// Three words, ten answers.
+    Query,
+    /// What was said of one subject's predicate.
+    History,
+    /// One statement, durable when answered.
+    Remember,
+    /// A pod's token for a key.
+    Exchange,
+    /// One text, durable when answered.
+    TextRemember,
+    /// Three words to a memory of texts.
+    TextRecall,
+    /// Queries to 2,000 and to 100,000 facts, and the start on these.
+    Scale,
+    /// `kill -9` during writes.
+    Kill,
+    /// redb alone.
+    Commit,
+}
+
+/// How long and how much.
+#[derive(Debug)]
+struct Plan {
+    rounds: u32,
+    round: Duration,
+    warm_up: Duration,
+    connections: usize,
+    facts: u64,
+    texts: u64,
+    large: u64,
+    kills: u32,
+    pods: u32,
+    seed: u64,
+}
+
+impl Plan {
+    fn new(arguments: &Args) -> Self {
+        let full = Self {
+            rounds: 3,
+            round: Duration::from_secs(5),
+            warm_up: Duration::from_millis(500),
+            connections: 32,
+            facts: 2_000,
+            texts: 500,
+            large: 100_000,
+            kills: 200,
+            pods: 60_000,
+            seed: arguments.seed,
+        };
+        match arguments.quick {
+            false => full,
+            true => Self {
+                rounds: 1,
+                round: Duration::from_secs(1),
+                facts: 100,
+                texts: 50,
+                large: 5_000,
+                kills: 5,
+                pods: 3_000,
+                ..full
+            },
+        }
+    }
+}
+
+impl Scenario {
+    const TYPED: [Self; 6] = [
+        Self::Health,
+        Self::Recall,
+        Self::Query,
+        Self::History,
+        Self::Remember,
+        Self::Exchange,
+    ];
+    const TEXT: [Self; 2] = [Self::TextRecall, Self::TextRemember];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Health => "health",
+            Self::Recall => "recall",
+            Self::Query => "query",
+            Self::History => "history",
+            Self::Remember => "remember",
+            Self::Exchange => "exchange",
+            Self::TextRemember => "text-remember",
+            Self::TextRecall => "text-recall",
+            Self::Scale => "scale",
+            Self::Kill => "kill",
+            Self::Commit => "commit",
+        }
+    }
+
+    /// How many times the published server's rate ours must be.
+    fn floor(self) -> Option<f64> {
+        match self {
+            Self::Recall | Self::Remember => Some(300.0),
+            Self::Query => Some(150.0),
+            Self::Exchange => Some(2.0),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
+    let wanted = |scenario| arguments.only.is_empty() || arguments.only.contains(&scenario);
+    build(wanted(Scenario::Commit))?;
+    let beside = !arguments.ours;
+    ensure!(
+        !beside || python::available(),
+        "the published server comes as a Python package: {}, or leave it out with --ours",
+        python::FIX
+    );
+    let dir = scratch("bench")?;
+    let bench = Bench {
+        plan: Plan::new(arguments),
+        admin_key_file: test::admin_key_file(&dir)?,
+        dir,
+        beside,
+    };
+    let before = machine::load_average();
+    let mut report = Report::default();
+    bench.typed(&Scenario::TYPED.map(|s| (s, wanted(s))), &mut report)?;
+    bench.text(&Scenario::TEXT.map(|s| (s, wanted(s))), &mut report)?;
+    if wanted(Scenario::Commit) {
+        bench.commit(&mut report)?;
+    }
+    shares(&mut report);
+    if wanted(Scenario::Scale) {
+        bench.scale(&mut report)?;
+    }
+    let lost = match wanted(Scenario::Kill) {
+        true => bench.kill(&mut report)?,
+        false => 0,
+    };
+    let machine = machine::describe(&bench.plan, before);
+    report.print();
+    say(&machine::line(&machine));
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, format!("{:#}\n", report.json(&machine)))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    ensure!(lost == 0, "{lost} acknowledged writes were lost");
+    Ok(())
+}
+
+fn build(commit: bool) -> anyhow::Result<()> {
+    let release = ["build", "--quiet", "--release"];
+    let packages = [
+        "--package=recall-server",
+        "--package=recall-cli",
+        "--package=recall-testkit",
+        "--bins",
+    ];
+    run_command(cargo().args(release).args(packages))?;
+    if commit {
+        let example = ["--package=recall-store-embedded", "--example=group_commit"];
+        run_command(cargo().args(release).args(example))?;
+    }
+    Ok(())
+}
+
+/// Our rates as shares of what bounds them.
+fn shares(report: &mut Report) {
+    for (name, least) in [("recall", 0.6), ("query", 0.3)] {
+        if let (Some(health), Some(rate)) = (report.rate("health"), report.rate(name)) {
+            let name = format!("{name} rate / health rate");
+            report.figure(name, rate / health, "", Bound::AtLeast(least));
+        }
+    }
+    let bare = report.figures.iter();
+    let mut bare = bare.filter(|figure| figure.name == commit_name("32"));
+    if let (Some(bare), Some(rate)) = (bare.next().map(|f| f.value), report.rate("remember")) {
+        let name = "remember rate / redb alone, 32 a commit";
+        report.figure(name, rate / bare, "", Bound::AtLeast(0.6));
+    }
+}
+
+fn commit_name(group: &str) -> String {
+    format!("redb alone, {group} events a commit")
+}
+
+struct Bench {
+    plan: Plan,
+    dir: PathBuf,
+    admin_key_file: PathBuf,
+    /// Whether the published server runs too.
+    beside: bool,
+}
+
+impl Bench {
+    fn typed(&self, wanted: &[(Scenario, bool)], report: &mut Report) -> anyhow::Result<()> {
+        if wanted.iter().all(|(_, wanted)| !wanted) {
+            return Ok(());
+        }
+        let api = FakeApi::start(&self.dir, self.plan.pods)?;
+        let surface = |flag: &str, mut flags: Vec<String>| {
+            flags.push(flag.to_owned());
+            flags
+        };
+        let ours = surface("--surface=typed", api.our_flags());
+        let theirs = surface("-typed", api.their_flags());
+        let comparison = Comparison {
+            plan: &self.plan,
+            facts: self.plan.facts,
+            tokens: &api.tokens,
+        };
+        self.compare("typed", &comparison, wanted, [&ours, &theirs], report)
+    }
+
+    fn text(&self, wanted: &[(Scenario, bool)], report: &mut Report) -> anyhow::Result<()> {
+        if wanted.iter().all(|(_, wanted)| !wanted) {
+            return Ok(());
+        }
+        let (ours, theirs) = (["--surface=text".to_owned()], ["-text".to_owned()]);
+        let comparison = Comparison {
+            plan: &self.plan,
+            facts: self.plan.texts,
+            tokens: &[],
+        };
+        self.compare("text", &comparison, wanted, [&ours, &theirs], report)
+    }
+
+    /// Starts both, fills both, puts each load on both in turns.
+    fn compare(
+        &self,
+        surface: &str,
+        comparison: &Comparison<'_>,
+        wanted: &[(Scenario, bool)],
+        [our_flags, their_flags]: [&[String]; 2],
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        say(&format!("{surface} surface"));
+        let (dir, key) = (self.dir.as_path(), self.admin_key_file.as_path());
+        let asked = |side| Asked::new(side, self.plan.seed);
+        let mut ours = asked(Side::ours(&format!("ours-{surface}"), dir, key, our_flags)?);
+        let text = surface == "text";
+        let rate = comparison.load("ours", &mut ours, text)?;
+        report.figure(format!("loading, {surface}"), rate, "/s", Bound::None);
+        let mut theirs = None;
+        if self.beside {
+            let name = format!("published-{surface}");
+            let theirs = theirs.insert(asked(Side::theirs(&name, dir, key, their_flags)?));
+            comparison.load("published", theirs, text)?;
+        }
+        for (scenario, _) in wanted.iter().filter(|(_, wanted)| *wanted) {
+            let row = comparison.rounds(*scenario, &mut ours, theirs.as_mut())?;
+            report.rows.push(row);
+        }
+        self.memory(surface, &mut ours, theirs.as_mut(), report);
+        Ok(())
+    }
+
+    fn memory(
+        &self,
+        surface: &str,
+        ours: &mut Asked,
+        theirs: Option<&mut Asked>,
+        report: &mut Report,
+    ) {
+        let typed = surface == "typed";
+        let most = |most| match typed {
+            true => Bound::AtMost(most),
+            false => Bound::None,
+        };
+        let mut figure = |name: &str, bytes: u64, bound| {
+            let name = format!("resident {name}, {surface}");
+            report.figure(name, bytes as f64 / MEBIBYTE, "MB", bound);
+        };
+        figure("idle", ours.side.idle_bytes, most(25.0));
+        figure("after the run", ours.side.resident_bytes(), most(80.0));
+        if let Some(theirs) = theirs {
+            figure("idle, published", theirs.side.idle_bytes, Bound::None);
+            let after = theirs.side.resident_bytes();
+            figure("after the run, published", after, Bound::None);
+        }
+    }
+
+    fn scale(&self, report: &mut Report) -> anyhow::Result<()> {
+        say("a large memory");
+        let found = scale::run(&self.plan, &self.dir, &self.admin_key_file)?;
+        let facts = found.facts;
+        let (small, large) = (found.p50_small_ms, found.p50_large_ms);
+        report.figure("query p50, 2000 facts, 1 caller", small, "ms", Bound::None);
+        let name = format!("query p50, {facts} facts, 1 caller");
+        report.figure(name, large, "ms", Bound::None);
+        let name = "query p50, large / small";
+        report.figure(name, large / small, "", Bound::AtMost(5.0));
+        let name = format!("start on {facts} events until ready");
+        report.figure(name, found.ready_seconds, "s", Bound::AtMost(2.0));
+        let name = format!("start on {facts} events until the first query");
+        report.figure(name, found.first_answer_seconds, "s", Bound::None);
+        let name = format!("resident with {facts} facts");
+        let resident = found.resident_bytes as f64 / MEBIBYTE;
+        report.figure(name, resident, "MB", Bound::None);
+        Ok(())
+    }
+
+    /// Answers how many acknowledged writes were lost.
+    fn kill(&self, report: &mut Report) -> anyhow::Result<usize> {
+        say(&format!("{} kills during writes", self.plan.kills));
+        let plan = &self.plan;
+        let found = kill::run(&self.dir, &self.admin_key_file, plan.kills, plan.seed)?;
+        let name = format!("acknowledged in {} rounds of kill -9", found.rounds);
+        report.figure(name, found.acknowledged as f64, "writes", Bound::None);
+        let name = "of these lost";
+        report.figure(name, found.lost as f64, "writes", Bound::AtMost(0.0));
+        Ok(found.lost)
+    }
+
+    fn commit(&self, report: &mut Report) -> anyhow::Result<()> {
+        let dir: &Path = &self.dir;
+        let program = sides::programs_dir().join("examples/group_commit");
+        for line in output(Command::new(program).arg(dir))?.lines() {
+            let (group, rate) = line.split_once(' ').context("a group and its rate")?;
+            report.figure(commit_name(group), rate.parse()?, "/s", Bound::None);
+        }
+        Ok(())
+    }
 }

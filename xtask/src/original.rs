@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use recall_testkit::process::{Process, Stamp, wait_until};
 
@@ -46,12 +47,9 @@ impl Original {
         Ok(Self { process, url })
     }
 
-    /// The resident memory of the server and of the store it runs, in bytes.
-    pub(crate) fn resident_bytes(&self) -> u64 {
-        family(self.process.pid())
-            .into_iter()
-            .map(resident_bytes)
-            .sum()
+    /// The server's process; the store that it runs is a child of it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
     }
 }
 
@@ -66,7 +64,7 @@ impl Drop for Original {
 }
 
 /// A process and its children.
-fn family(pid: u32) -> Vec<u32> {
+pub(crate) fn family(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let children = std::fs::read_to_string(path).unwrap_or_default();
     let children = children
@@ -85,6 +83,20 @@ pub(crate) fn resident_bytes(pid: u32) -> u64 {
         .and_then(|line| line.split_whitespace().next()?.parse().ok())
         .unwrap_or(0);
     kibibytes * 1024
+}
+
+/// The processor time that one process has had; none if it is gone.
+pub(crate) fn processor_time(pid: u32) -> Duration {
+    // The kernel counts it for us in hundredths of a second, on every platform that Linux runs on.
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold blanks; user and system time are the 12th and 13th after it.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let times = fields.split(' ').skip(11).take(2);
+    times
+        .filter_map(|ticks| ticks.parse::<u32>().ok())
+        .map(|ticks| TICK * ticks)
+        .sum()
 }
 
 /// A port that was free a moment ago: these programs cannot be asked for port 0.

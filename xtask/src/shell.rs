@@ -57,7 +57,13 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 
 /// Cargo, as this task was started by.
 pub(crate) fn cargo() -> Command {
-    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What cargo says about xtask would make build scripts that look at it run again.
+    let ours = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+        cargo.env_remove(name);
+    }
+    cargo
 }
 
 /// Shows and runs a command, its output going where ours goes.

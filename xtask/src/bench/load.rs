@@ -1,0 +1,202 @@
+//! The load generator: a closed loop of keep-alive connections on one thread.
+//!
+//! Each connection sends one request, waits for its whole answer and sends the next. So the rate is
+//! what the server gives to so many callers, and no caller waits for another one's answer.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use super::http;
+
+/// A server that answers nothing for so long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much to ask of a server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) connections: usize,
+    /// No request is sent after this.
+    pub(super) time: Duration,
+    /// Nor after so many.
+    pub(super) count: u64,
+}
+
+/// What a server gave.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// From the first request to the last answer.
+    pub(super) elapsed: Duration,
+    /// Of each answer, in microseconds, ascending.
+    pub(super) latencies: Vec<u32>,
+    /// Answers that are not 2xx, by status.
+    pub(super) refused: BTreeMap<u16, u64>,
+    /// The first of them.
+    pub(super) refusal: Option<String>,
+}
+
+impl Measured {
+    pub(super) fn rate(&self) -> f64 {
+        self.latencies.len() as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// The latency that this share of the answers kept within, in milliseconds.
+    pub(super) fn percentile(&self, share: f64) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        let at = (last as f64 * share).round() as usize;
+        self.latencies
+            .get(at)
+            .map_or(0.0, |micros| f64::from(*micros) / 1000.0)
+    }
+
+    /// Fails if any answer was not 2xx.
+    pub(super) fn all_served(self) -> anyhow::Result<Self> {
+        ensure!(
+            self.refused.is_empty(),
+            "answers other than 2xx, by status: {:?}; the first: {}",
+            self.refused,
+            self.refusal.unwrap_or_default()
+        );
+        Ok(self)
+    }
+}
+
+/// Puts a load on `server`; `write` appends the request of a number, counted from 0.
+pub(super) fn run(
+    server: SocketAddr,
+    load: Load,
+    write: &mut dyn FnMut(u64, &mut Vec<u8>),
+) -> anyhow::Result<Measured> {
+    ensure!(server.ip().is_loopback(), "{server} is not on loopback");
+    let mut poll = Poll::new()?;
+    let mut connections = Vec::new();
+    for number in 0..load.connections {
+        let mut stream = TcpStream::from_std(connect(server)?);
+        poll.registry()
+            .register(&mut stream, Token(number), Interest::READABLE)?;
+        connections.push(Connection::new(stream));
+    }
+    let mut run = Run {
+        load,
+        write,
+        sent: 0,
+        began: Instant::now(),
+        measured: Measured::default(),
+    };
+    for connection in &mut connections {
+        run.send(connection)?;
+    }
+    let mut events = Events::with_capacity(load.connections);
+    while connections.iter().any(|connection| connection.waiting) {
+        poll.poll(&mut events, Some(PATIENCE))?;
+        ensure!(
+            !events.is_empty(),
+            "{server} did not answer in {PATIENCE:?}"
+        );
+        for event in &events {
+            let connection = connections.get_mut(event.token().0);
+            run.receive(connection.context("a connection of ours")?)?;
+        }
+    }
+    run.measured.elapsed = run.began.elapsed();
+    run.measured.latencies.sort_unstable();
+    Ok(run.measured)
+}
+
+fn connect(server: SocketAddr) -> anyhow::Result<std::net::TcpStream> {
+    let stream = std::net::TcpStream::connect(server)?;
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+struct Connection {
+    stream: TcpStream,
+    request: Vec<u8>,
+    received: Vec<u8>,
+    sent_at: Instant,
+    waiting: bool,
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            request: Vec::new(),
+            received: Vec::new(),
+            sent_at: Instant::now(),
+            waiting: false,
+        }
+    }
+
+    /// Takes in what is there.
+    fn fill(&mut self) -> anyhow::Result<()> {
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => anyhow::bail!("the server closed a connection"),
+                Ok(length) => {
+                    self.received
+                        .extend_from_slice(buffer.get(..length).unwrap_or_default());
+                    // A short read has emptied the socket.
+                    if length < buffer.len() {
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+struct Run<'a> {
+    load: Load,
+    write: &'a mut dyn FnMut(u64, &mut Vec<u8>),
+    sent: u64,
+    began: Instant,
+    measured: Measured,
+}
+
+impl Run<'_> {
+    fn send(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
+        let over = self.sent >= self.load.count || self.began.elapsed() >= self.load.time;
+        connection.waiting = !over;
+        if over {
+            return Ok(());
+        }
+        connection.request.clear();
+        (self.write)(self.sent, &mut connection.request);
+        self.sent += 1;
+        connection.sent_at = Instant::now();
+        // A request is a few hundred bytes and the socket's buffer is empty, so it fits at once.
+        connection
+            .stream
+            .write_all(&connection.request)
+            .context("a request cannot be sent")
+    }
+
+    fn receive(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
+        connection.fill()?;
+        let Some(answer) = http::answer(&connection.received) else {
+            return Ok(());
+        };
+        let micros = connection.sent_at.elapsed().as_micros();
+        self.measured
+            .latencies
+            .push(u32::try_from(micros).unwrap_or(u32::MAX));
+        if !(200..300).contains(&answer.status) {
+            *self.measured.refused.entry(answer.status).or_default() += 1;
+            let body = connection.received.get(answer.body..answer.length);
+            let text = || String::from_utf8_lossy(body.unwrap_or_default()).into_owned();
+            self.measured.refusal.get_or_insert_with(text);
+        }
+        connection.received.drain(..answer.length);
+        self.send(connection)
+    }
+}
