@@ -213,6 +213,7 @@ async fn listing_pages_and_refuses_what_it_does_not_know() {
         "limit=1001",
         "limit=x",
         "state=alive",
+        "cursor=zzz",
         "namespace=%20",
         "order=age",
     ] {

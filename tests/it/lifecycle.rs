@@ -228,3 +228,23 @@ async fn bootstrap_and_static_keys_come_from_files() {
         400
     );
 }
+
+#[tokio::test]
+async fn a_store_that_was_lost_takes_its_admin_key_again() {
+    let mut running = Running::start(&[]);
+    running.server.process().stop().expect("it ends");
+    let data = running.dir.path().join("recall-data");
+    for file in ["recall.redb", "store.json"] {
+        std::fs::remove_file(data.join(file)).expect("it is there");
+    }
+    let server = programs::server(running.dir.path(), "recall", &[]).expect("it starts");
+    let (url, bearer) = (
+        format!("{}/v1/keys", server.url),
+        format!("Bearer {}", running.admin),
+    );
+    let listed = running
+        .http
+        .send("GET", &url, &[("authorization", bearer.as_str())], "")
+        .await;
+    assert_eq!(listed.expect("an answer").status, 200);
+}

@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use crate::codes;
 
+/// After damage, which only an operator can mend.
+const RETRY_AFTER_DAMAGE: Duration = Duration::from_secs(60);
 /// When a client should come back after "we cannot tell" and the source of the trouble did not say.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// How much later some of those who were too many should come.
@@ -182,7 +184,7 @@ impl From<recall_store::Error> for ApiError {
                     StatusCode::SERVICE_UNAVAILABLE,
                     "store_unavailable",
                     text.to_owned(),
-                    None,
+                    Some(RETRY_AFTER_DAMAGE),
                 )
             }
             E::Conflict { .. } => {

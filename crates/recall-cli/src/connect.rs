@@ -37,19 +37,22 @@ pub(crate) async fn run(server: &ServerArgs, arguments: &ConnectArgs) -> anyhow:
         session,
         held: Arc::default(),
     };
-    tokio::select! {
-        outcome = bridge.pump(tokio::io::stdin(), tokio::io::stdout()) => outcome?,
-        () = terminated() => {}
-    }
+    let outcome = tokio::select! {
+        outcome = bridge.pump(tokio::io::stdin(), tokio::io::stdout()) => outcome,
+        () = terminated() => Ok(()),
+    };
     bridge.release().await;
-    Ok(())
+    outcome
 }
 
 async fn terminated() {
     use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => drop(terminate.recv().await),
-        Err(_) => std::future::pending().await,
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
     }
 }
 

@@ -44,21 +44,20 @@ impl Keys {
         Err(too_many_conflicts())
     }
 
-    /// Mints an admin key and hands it out as text.
+    /// A new key text that nothing knows yet, for a file from which it is registered.
     ///
     /// # Errors
     ///
-    /// As [`mint`](Self::mint).
-    pub async fn mint_admin(&self, note: &str) -> Result<Minted, Error> {
-        let note = Some(note.to_owned());
+    /// [`Error::Store`] without randomness.
+    pub fn generate(&self) -> Result<SecretString, Error> {
         let spec = Spec {
             reach: Reach::Admin,
             agent: None,
             session: None,
-            note,
+            note: None,
             ttl: None,
         };
-        self.mint(spec).await
+        self.inner.draft(&spec).map(|(key, _)| key)
     }
 
     /// Registers a key chosen by an operator as an admin key, unless its id is known already.

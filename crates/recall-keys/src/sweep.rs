@@ -164,6 +164,11 @@ fn tenant_of(record: &KeyRecord) -> String {
 }
 
 fn due(record: &KeyRecord, now: Timestamp) -> bool {
+    // A revoked admin key may still stand in a file that registers unknown keys at each start: its
+    // record is what keeps it revoked.
+    if record.reach == Reach::Admin && record.revoked_at.is_some() {
+        return false;
+    }
     let keep = if record.pod.is_some() {
         KEEP_POD_KEYS
     } else {

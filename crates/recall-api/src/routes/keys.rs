@@ -7,7 +7,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, Uri, header};
 use jiff::Timestamp;
-use recall_keys::{Filter, Grant, KeyRecord, MAX_LISTED, Minted, Reach, Spec, format_go, parse_go};
+use recall_keys::{
+    Filter, Grant, KeyId, KeyRecord, MAX_LISTED, Minted, Reach, Spec, format_go, parse_go,
+};
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
@@ -125,6 +127,14 @@ async fn list(api: &Api, uri: &Uri) -> Result<Response, ApiError> {
     let filter = query.filter()?;
     let limit = query.limit()?;
     let cursor = query.take("cursor");
+    if cursor
+        .as_ref()
+        .is_some_and(|cursor| cursor.parse::<KeyId>().is_err())
+    {
+        return Err(ApiError::invalid(
+            "cursor: must be the next_cursor of a listing",
+        ));
+    }
     query.nothing_left("limit, cursor, state, tenant, namespace, agent, pod_uid")?;
     let page = api.keys.list(&filter, cursor.as_deref(), limit).await?;
     let keys: Vec<_> = page.keys.iter().map(record_json).collect();

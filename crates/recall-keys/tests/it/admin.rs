@@ -198,6 +198,14 @@ async fn the_bootstrap_key_is_registered_once_and_stays_revoked() {
         .expect("it exists");
     bench.keys.bootstrap(&key).await.expect("a restart");
     refused(bench.keys.verify(&text).await, "unauthenticated");
+    bench.clock.advance(Duration::from_secs(400 * 24 * 3600));
+    bench.keys.sweep().await.expect("a sweep");
+    bench
+        .keys
+        .bootstrap(&key)
+        .await
+        .expect("a restart a year later");
+    refused(bench.keys.verify(&text).await, "unauthenticated");
 }
 
 #[tokio::test]
