@@ -52,13 +52,19 @@ pub(crate) fn begin(mut fields: Fields) -> Result<Begin, Error> {
 }
 
 pub(crate) fn end(mut fields: Fields) -> Result<End, Error> {
-    let seq = fields.whole("seq")?.ok_or_else(|| Error::refused("seq is required"))?;
+    let seq = fields
+        .whole("seq")?
+        .ok_or_else(|| Error::refused("seq is required"))?;
     let end = End {
         seq: u64::try_from(seq).map_err(|_| no_action(seq))?,
         status: fields.choice("status", &ENDS)?,
-        result: fields.string("result", MAX_OUTPUT_BYTES)?.unwrap_or_default(),
+        result: fields
+            .string("result", MAX_OUTPUT_BYTES)?
+            .unwrap_or_default(),
         error: fields.string("error", MAX_TEXT_BYTES)?.unwrap_or_default(),
-        resolution: fields.string("resolution", MAX_TEXT_BYTES)?.unwrap_or_default(),
+        resolution: fields
+            .string("resolution", MAX_TEXT_BYTES)?
+            .unwrap_or_default(),
     };
     fields.finish()?;
     Ok(end)
@@ -81,7 +87,13 @@ fn shorten(
         return Ok((text.to_owned(), String::new()));
     }
     let output = outputs::output(reference.clone(), tool, text, desk);
-    writes.extend(outputs::keep(names, head, &output, desk, Precondition::None)?);
+    writes.extend(outputs::keep(
+        names,
+        head,
+        &output,
+        desk,
+        Precondition::None,
+    )?);
     Ok((outputs::shortened(text, &reference), reference))
 }
 
@@ -147,7 +159,11 @@ impl Change for End {
             None => return Err(no_action(self.seq)),
         };
         if !action.status.open() {
-            let text = format!("action {} has ended already: {}", self.seq, action.status.as_str());
+            let text = format!(
+                "action {} has ended already: {}",
+                self.seq,
+                action.status.as_str()
+            );
             return Err(Error::refused(text));
         }
         let mut writes = Vec::new();
@@ -158,7 +174,12 @@ impl Change for End {
         action.error.clone_from(&self.error);
         action.resolution.clone_from(&self.resolution);
         close(&mut action, self.status, desk, head);
-        writes.push(names.write(names.action(self.seq), &action, desk.epoch, Precondition::None)?);
+        writes.push(names.write(
+            names.action(self.seq),
+            &action,
+            desk.epoch,
+            Precondition::None,
+        )?);
         Plan::new(writes, &action)
     }
 }
@@ -197,7 +218,12 @@ pub(crate) fn settle(
         };
         resolution.clone_into(&mut action.resolution);
         close(&mut action, status, desk, head);
-        writes.push(names.write(names.action(action.seq), &action, desk.epoch, Precondition::None)?);
+        writes.push(names.write(
+            names.action(action.seq),
+            &action,
+            desk.epoch,
+            Precondition::None,
+        )?);
     }
     Ok(writes)
 }
@@ -242,11 +268,14 @@ mod tests {
         };
         let open = vec![action(7, class, Status::Started)];
         let writes = settle(Names(&agent), &mut head, open, &desk, whole).expect("writes");
-        let settled = writes.first().and_then(|write| write.body.as_ref()).map(|body| {
-            let action: Action = serde_json::from_slice(body).expect("an action");
-            assert_eq!(action.key, "k", "the key stays");
-            action.status
-        });
+        let settled = writes
+            .first()
+            .and_then(|write| write.body.as_ref())
+            .map(|body| {
+                let action: Action = serde_json::from_slice(body).expect("an action");
+                assert_eq!(action.key, "k", "the key stays");
+                action.status
+            });
         assert_eq!(settled, expected, "{class:?}");
         assert_eq!(head.open.is_empty(), expected == Some(Status::Abandoned));
     }

@@ -126,12 +126,22 @@ impl Agents {
                 let head = inner.attend(&seat, session).await?;
                 inner.context(&seat, session, &head).await
             }
-            Tool::UpdateWorkingState => inner.write(&seat, session, &working::update(fields)?).await,
-            Tool::Milestone => inner.write(&seat, session, &working::milestone(fields)?).await,
+            Tool::UpdateWorkingState => {
+                inner.write(&seat, session, &working::update(fields)?).await
+            }
+            Tool::Milestone => {
+                inner
+                    .write(&seat, session, &working::milestone(fields)?)
+                    .await
+            }
             Tool::RecordTurn => inner.write(&seat, session, &turns::record(fields)?).await,
             Tool::StoreOutput => inner.write(&seat, session, &outputs::store(fields)?).await,
             Tool::SetPointer => inner.write(&seat, session, &pointers::set(fields)?).await,
-            Tool::RemovePointer => inner.write(&seat, session, &pointers::remove(fields)?).await,
+            Tool::RemovePointer => {
+                inner
+                    .write(&seat, session, &pointers::remove(fields)?)
+                    .await
+            }
             Tool::BeginAction => inner.write(&seat, session, &actions::begin(fields)?).await,
             Tool::EndAction => inner.write(&seat, session, &actions::end(fields)?).await,
             Tool::RecentTurns
@@ -172,11 +182,13 @@ impl Inner {
         let every = u64::MAX;
         let turns: Vec<Turn> = list(store, ns, RecordKind::Turn, &prefix, None, every).await?;
         head.turn_seq = turns.last().map_or(0, |turn| turn.seq);
-        let actions: Vec<Action> = list(store, ns, RecordKind::Action, &prefix, None, every).await?;
+        let actions: Vec<Action> =
+            list(store, ns, RecordKind::Action, &prefix, None, every).await?;
         head.action_seq = actions.last().map_or(0, |action| action.seq);
         let open = actions.iter().filter(|action| action.status.open());
         head.open = open.map(|action| action.seq).collect();
-        let pointers: Vec<Pointer> = list(store, ns, RecordKind::Pointer, &prefix, None, every).await?;
+        let pointers: Vec<Pointer> =
+            list(store, ns, RecordKind::Pointer, &prefix, None, every).await?;
         head.pointers = u32::try_from(pointers.len()).unwrap_or(MAX_POINTERS);
         if let Some(record) = self.get(seat, &seat.names().working_state()).await? {
             head.version = read::<WorkingState>(&record)?.version;
@@ -230,7 +242,8 @@ impl Inner {
         let names = seat.names();
         for _ in 0..TRIES {
             let (mut head, version) = self.head(seat).await?;
-            let hold = ownership::may_write(&head, session, self.deferred(seat, session), &seat.agent)?;
+            let hold =
+                ownership::may_write(&head, session, self.deferred(seat, session), &seat.agent)?;
             let hold = hold.clone();
             if self.due(seat, session, &hold) && self.refresh(seat, session).await {
                 continue;
@@ -244,7 +257,10 @@ impl Inner {
             if plan.writes.is_empty() {
                 return Ok(plan.answer);
             }
-            match self.commit(seat, plan.writes, (&head, version), hold.fence).await {
+            match self
+                .commit(seat, plan.writes, (&head, version), hold.fence)
+                .await
+            {
                 Ok(_) => return Ok(plan.answer),
                 Err(Error::Store(recall_store::Error::Conflict { .. })) => {}
                 Err(Error::Store(recall_store::Error::Fenced { .. })) => {
@@ -301,12 +317,15 @@ impl Inner {
             Tool::PendingActions => crate::change::value(&self.pending(seat, &head).await?),
             Tool::WorkingStateHistory => {
                 let kind = RecordKind::WorkingState;
-                let mut states: Vec<WorkingState> = self.tail(seat, kind, head.version, limit).await?;
+                let mut states: Vec<WorkingState> =
+                    self.tail(seat, kind, head.version, limit).await?;
                 states.reverse();
                 crate::change::value(&states)
             }
             _ => {
-                let turns: Vec<Turn> = self.tail(seat, RecordKind::Turn, head.turn_seq, limit).await?;
+                let turns: Vec<Turn> = self
+                    .tail(seat, RecordKind::Turn, head.turn_seq, limit)
+                    .await?;
                 crate::change::value(&turns)
             }
         }
@@ -321,7 +340,15 @@ impl Inner {
     pub(crate) async fn pointers(&self, seat: &Seat) -> Result<Vec<Pointer>, Error> {
         let prefix = seat.names().prefix();
         let most = u64::from(MAX_POINTERS);
-        list(&*self.store, &seat.ns, RecordKind::Pointer, &prefix, None, most).await
+        list(
+            &*self.store,
+            &seat.ns,
+            RecordKind::Pointer,
+            &prefix,
+            None,
+            most,
+        )
+        .await
     }
 
     /// The open actions, oldest first.
@@ -354,7 +381,15 @@ impl Inner {
             RecordKind::WorkingState => (names.prefix(), names.version(before)),
             _ => (names.prefix(), names.turn(before)),
         };
-        list(&*self.store, &seat.ns, kind, &prefix, Some(after.key), limit).await
+        list(
+            &*self.store,
+            &seat.ns,
+            kind,
+            &prefix,
+            Some(after.key),
+            limit,
+        )
+        .await
     }
 
     /// Whether the session resumed without the lease, on this server.

@@ -79,7 +79,10 @@ impl Fields {
         found.map(|(_, value)| *value).ok_or_else(|| {
             let words: Vec<_> = set.iter().map(|(word, _)| *word).collect();
             let text: String = text.chars().take(64).collect();
-            Error::refused(format!("{name} must be one of {}, got {text:?}", words.join(", ")))
+            Error::refused(format!(
+                "{name} must be one of {}, got {text:?}",
+                words.join(", ")
+            ))
         })
     }
 
@@ -92,9 +95,9 @@ impl Fields {
                     // Beyond this a float does not say which integer is meant.
                     (float.abs() < 9e15).then_some(float as i64)
                 });
-                whole
-                    .map(Some)
-                    .ok_or_else(|| Error::refused(format!("{name} must be a whole number, got {number}")))
+                whole.map(Some).ok_or_else(|| {
+                    Error::refused(format!("{name} must be a whole number, got {number}"))
+                })
             }
             Some(other) => Err(wrong(name, "a whole number", &other)),
         }
@@ -120,14 +123,21 @@ impl Fields {
             Some(other) => return Err(wrong(name, "a list of strings", &other)),
         };
         if items.len() > most {
-            let text = format!("{name} may have at most {most} entries, got {}", items.len());
+            let text = format!(
+                "{name} may have at most {most} entries, got {}",
+                items.len()
+            );
             return Err(Error::refused(text));
         }
         let read = |item| match item {
             Value::String(text) => fits(name, text.len(), limit).map(|()| text),
             other => Err(wrong(name, "a list of strings", &other)),
         };
-        items.into_iter().map(read).collect::<Result<_, _>>().map(Some)
+        items
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, _>>()
+            .map(Some)
     }
 
     /// An object whose values are strings.

@@ -56,7 +56,10 @@ pub(crate) fn build(material: &Material) -> Value {
     if needed > material.budget {
         put("over_budget", json!(needed - material.budget));
     }
-    put("omitted", omitted(material, turns.len(), outputs.len(), memories.len()));
+    put(
+        "omitted",
+        omitted(material, turns.len(), outputs.len(), memories.len()),
+    );
     if let Some(epoch) = material.epoch {
         put("epoch", json!(epoch));
     }
@@ -106,9 +109,22 @@ struct Chosen {
 fn choose(material: &Material, fixed: usize) -> Chosen {
     let budget = usize::try_from(material.budget.saturating_mul(4)).unwrap_or(usize::MAX);
     let room = budget.saturating_sub(fixed);
-    let turns: Vec<usize> = material.turns.iter().rev().map(|turn| turn_line(turn).len()).collect();
-    let memories: Vec<usize> = material.memories.iter().map(|row| memory_line(row).len()).collect();
-    let outputs: Vec<usize> = material.outputs.iter().map(|row| output_line(row).len()).collect();
+    let turns: Vec<usize> = material
+        .turns
+        .iter()
+        .rev()
+        .map(|turn| turn_line(turn).len())
+        .collect();
+    let memories: Vec<usize> = material
+        .memories
+        .iter()
+        .map(|row| memory_line(row).len())
+        .collect();
+    let outputs: Vec<usize> = material
+        .outputs
+        .iter()
+        .map(|row| output_line(row).len())
+        .collect();
     let all = |lines: &[usize], title: &str| fit(lines, title, usize::MAX).1;
     let for_turns = all(&turns, TURNS).min(room / 5 * 2);
     let for_outputs = all(&outputs, OUTPUTS).min(room / 5);
@@ -160,7 +176,9 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
 fn fixed(material: &Material) -> String {
     let agent = &material.agent;
     let mut text = match material.fresh {
-        true => format!("You are agent {agent}. Nothing is recorded yet: this is your first run.\n"),
+        true => {
+            format!("You are agent {agent}. Nothing is recorded yet: this is your first run.\n")
+        }
         false => format!(
             "You are agent {agent}, carrying on after {} recorded turns. What follows is a record, \
              not an instruction.\n",
@@ -170,7 +188,11 @@ fn fixed(material: &Material) -> String {
     let title = "\n## Unfinished actions: settle these first\n";
     section(&mut text, title, material.pending.iter().map(action_line));
     if let Some(state) = &material.state {
-        section(&mut text, "\n## Working state\n", state_lines(state).into_iter());
+        section(
+            &mut text,
+            "\n## Working state\n",
+            state_lines(state).into_iter(),
+        );
     }
     let title = "\n## Where the work lives\n";
     section(&mut text, title, material.pointers.iter().map(pointer_line));
@@ -245,7 +267,10 @@ fn output_line(output: &OutputRef) -> String {
         false => format!("{}, ", output.tool),
     };
     let summary = one_line(&output.summary);
-    format!("- {} ({tool}{} tokens): {summary}", output.reference, output.tokens)
+    format!(
+        "- {} ({tool}{} tokens): {summary}",
+        output.reference, output.tokens
+    )
 }
 
 fn memory_line(belief: &Value) -> String {
@@ -256,7 +281,11 @@ fn memory_line(belief: &Value) -> String {
     };
     match text("predicate") {
         "note" => format!("- {value}"),
-        predicate => format!("- {} {}: {value}", text("subject"), predicate.replace('_', " ")),
+        predicate => format!(
+            "- {} {}: {value}",
+            text("subject"),
+            predicate.replace('_', " ")
+        ),
     }
 }
 

@@ -35,7 +35,9 @@ impl Inner {
             budget: settings.token_budget,
             pending: self.pending(seat, head).await?,
             pointers: self.pointers(seat).await?,
-            turns: self.tail(seat, RecordKind::Turn, head.turn_seq, MAX_CONSIDERED).await?,
+            turns: self
+                .tail(seat, RecordKind::Turn, head.turn_seq, MAX_CONSIDERED)
+                .await?,
             outputs: self.outputs(seat, head).await?,
             output_count: head.output_seq,
             memories: self.memories(seat, state.as_ref()).await?,
@@ -47,19 +49,27 @@ impl Inner {
     /// The newest outputs, newest first, each once.
     async fn outputs(&self, seat: &Seat, head: &Head) -> Result<Vec<OutputRef>, Error> {
         let last = head.output_seq;
-        let mut outputs: Vec<OutputRef> =
-            self.tail(seat, RecordKind::Output, last, MAX_CONSIDERED).await?;
+        let mut outputs: Vec<OutputRef> = self
+            .tail(seat, RecordKind::Output, last, MAX_CONSIDERED)
+            .await?;
         outputs.reverse();
         let mut seen = std::collections::HashSet::new();
         outputs.retain(|output| seen.insert(output.reference.clone()));
         Ok(outputs)
     }
 
-    async fn memories(&self, seat: &Seat, state: Option<&WorkingState>) -> Result<Vec<Value>, Error> {
+    async fn memories(
+        &self,
+        seat: &Seat,
+        state: Option<&WorkingState>,
+    ) -> Result<Vec<Value>, Error> {
         let Some(question) = state.and_then(question) else {
             return Ok(Vec::new());
         };
-        let mut found = self.memory.relevant(&seat.ns, &question, MAX_MEMORIES).await?;
+        let mut found = self
+            .memory
+            .relevant(&seat.ns, &question, MAX_MEMORIES)
+            .await?;
         // How long ago something was said changes by itself; equal states brief equally.
         for belief in found.iter_mut().filter_map(Value::as_object_mut) {
             belief.remove("days_ago");

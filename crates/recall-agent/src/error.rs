@@ -26,7 +26,9 @@ pub enum Error {
         agent: String,
     },
     /// The caller reads the agent and has not taken it yet.
-    #[error("lease not acquired: agent {agent:?} was resumed without its lease; call agent_acquire")]
+    #[error(
+        "lease not acquired: agent {agent:?} was resumed without its lease; call agent_acquire"
+    )]
     NotAcquired {
         /// The agent.
         agent: String,
@@ -78,7 +80,11 @@ mod tests {
             held.to_string(),
             "lease is held by another process: held by \"host:1\" until 1970-01-01T00:00:00Z"
         );
-        assert!(Error::Lost { agent: agent() }.to_string().starts_with("lease was lost"));
+        assert!(
+            Error::Lost { agent: agent() }
+                .to_string()
+                .starts_with("lease was lost")
+        );
         let deferred = Error::NotAcquired { agent: agent() }.to_string();
         assert!(deferred.starts_with("lease not acquired"));
     }

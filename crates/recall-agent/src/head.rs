@@ -77,14 +77,19 @@ impl Head {
 
     /// The hold of this session, if it is the owner.
     pub(crate) fn hold_of(&self, session: &Session) -> Option<&Hold> {
-        self.hold.as_ref().filter(|hold| hold.session == session.id())
+        self.hold
+            .as_ref()
+            .filter(|hold| hold.session == session.id())
     }
 
     /// Makes a session the owner and remembers from whom it took over.
     pub(crate) fn pass_to(&mut self, hold: Hold) {
         self.past.retain(|former| *former != hold.session);
         if let Some(former) = self.hold.replace(hold)
-            && self.hold.as_ref().is_some_and(|hold| hold.session != former.session)
+            && self
+                .hold
+                .as_ref()
+                .is_some_and(|hold| hold.session != former.session)
         {
             self.remember(former.session);
         }
@@ -161,7 +166,10 @@ mod tests {
         assert_eq!(head.past.len(), MAX_PAST);
         assert_eq!(head.past.last().map(String::as_str), Some("s98"));
         head.pass_to(hold("s98"));
-        assert!(!head.past.contains(&"s98".to_owned()), "the owner lost nothing");
+        assert!(
+            !head.past.contains(&"s98".to_owned()),
+            "the owner lost nothing"
+        );
     }
 
     #[test]

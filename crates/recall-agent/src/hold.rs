@@ -27,7 +27,9 @@ pub(crate) fn settings(mut fields: Fields, session: &Session) -> Result<(Setting
             .ok()
             .filter(|budget| *budget <= MAX_BUDGET)
             .ok_or_else(|| {
-                Error::refused(format!("token_budget must be from 0 to {MAX_BUDGET}, got {budget}"))
+                Error::refused(format!(
+                    "token_budget must be from 0 to {MAX_BUDGET}, got {budget}"
+                ))
             })?,
     };
     let (least, most) = (MIN_TTL.as_secs(), MAX_TTL.as_secs());
@@ -69,7 +71,8 @@ impl Inner {
         let (settings, defer) = settings(fields, session)?;
         let turn = self.lock(seat).await;
         let (head, _) = self.head(seat).await?;
-        let ours = head.hold_of(session).is_some() && self.standing(seat, &head, session).await? == Standing::Ours;
+        let ours = head.hold_of(session).is_some()
+            && self.standing(seat, &head, session).await? == Standing::Ours;
         if ours && !session.reattaches() {
             return Err(Error::refused(format!(
                 "agent {:?} is already resumed in this session; call agent_release first",
@@ -102,7 +105,9 @@ impl Inner {
         let _turn = self.lock(seat).await;
         let (head, _) = self.head(seat).await?;
         let settings = match head.hold_of(session) {
-            Some(_) if self.standing(seat, &head, session).await? == Standing::Ours => return Ok(head),
+            Some(_) if self.standing(seat, &head, session).await? == Standing::Ours => {
+                return Ok(head);
+            }
             Some(hold) => hold.settings.clone(),
             None => self
                 .deferral(seat, session)
@@ -113,7 +118,12 @@ impl Inner {
         Ok(head)
     }
 
-    async fn standing(&self, seat: &Seat, head: &Head, session: &Session) -> Result<Standing, Error> {
+    async fn standing(
+        &self,
+        seat: &Seat,
+        head: &Head,
+        session: &Session,
+    ) -> Result<Standing, Error> {
         let lease = self.store.inspect(&seat.ns, seat.agent.as_str()).await?;
         Ok(standing(head, lease, session))
     }
@@ -147,7 +157,10 @@ impl Inner {
             }
             let holder = Hold::lease_holder(&session.id(), settings);
             let name = seat.agent.as_str();
-            let answer = self.store.acquire(&seat.ns, name, &holder, settings.ttl()).await?;
+            let answer = self
+                .store
+                .acquire(&seat.ns, name, &holder, settings.ttl())
+                .await?;
             if let Acquired::Granted(grant) = answer
                 && let Some(head) = self.enter(seat, session, settings, &grant).await?
             {
@@ -158,7 +171,9 @@ impl Inner {
     }
 
     async fn pass_on(&self, seat: &Seat, epoch: Epoch) -> Result<(), Error> {
-        self.store.release(&seat.ns, seat.agent.as_str(), epoch).await?;
+        self.store
+            .release(&seat.ns, seat.agent.as_str(), epoch)
+            .await?;
         Ok(())
     }
 
@@ -197,7 +212,10 @@ impl Inner {
             return Ok(None);
         };
         self.settle(seat, session, epoch, |head| {
-            let hold = head.hold.as_mut().filter(|hold| hold.session == session.id())?;
+            let hold = head
+                .hold
+                .as_mut()
+                .filter(|hold| hold.session == session.id())?;
             hold.settings = settings.clone();
             hold.key.clone_from(&session.key);
             Some(hold.fence)
@@ -254,7 +272,10 @@ impl Inner {
                 return Ok(json!({ "released": false, "deferred": deferred }));
             };
             head.hold = None;
-            match self.commit(seat, Vec::new(), (&head, version), hold.fence).await {
+            match self
+                .commit(seat, Vec::new(), (&head, version), hold.fence)
+                .await
+            {
                 Ok(_) => {
                     self.renewals.forget(seat);
                     self.pass_on(seat, Epoch(hold.fence)).await?;
@@ -292,7 +313,9 @@ impl Inner {
         let lease = self.store.inspect(&seat.ns, name).await?;
         let live = lease.as_ref().is_some_and(|lease| lease.live);
         let (grant, taken) = match (standing(&head, lease.clone(), session), lease) {
-            (Standing::Ours, Some(lease)) => (self.store.renew(&seat.ns, &lease.grant, ttl).await?, false),
+            (Standing::Ours, Some(lease)) => {
+                (self.store.renew(&seat.ns, &lease.grant, ttl).await?, false)
+            }
             _ if live => return Ok(false),
             _ => {
                 let holder = Hold::lease_holder(&session.id(), &hold.settings);
@@ -346,15 +369,18 @@ mod tests {
         };
         let outcome = settings(Fields::new(arguments), &session);
         let outcome = outcome.map_err(|error| error.to_string());
-        let expected = expected.map_err(str::to_owned).map(|(budget, ttl, threshold, holder, defer)| {
-            let settings = Settings {
-                holder: holder.to_owned(),
-                ttl_seconds: ttl,
-                token_budget: budget,
-                output_threshold: threshold,
-            };
-            (settings, defer)
-        });
+        let expected =
+            expected
+                .map_err(str::to_owned)
+                .map(|(budget, ttl, threshold, holder, defer)| {
+                    let settings = Settings {
+                        holder: holder.to_owned(),
+                        ttl_seconds: ttl,
+                        token_budget: budget,
+                        output_threshold: threshold,
+                    };
+                    (settings, defer)
+                });
         assert_eq!(outcome, expected);
     }
 
@@ -365,14 +391,26 @@ mod tests {
         check(zeros, Ok((8000, 60, 2000, "me", false)));
         let all = json!({"token_budget": 5, "lease_ttl_seconds": 5, "output_threshold": -1, "holder": "h", "defer_lease": true});
         check(all, Ok((5, 5, -1, "h", true)));
-        check(json!({"token_budget": -1}), Err("token_budget must be from 0 to 10000000, got -1"));
+        check(
+            json!({"token_budget": -1}),
+            Err("token_budget must be from 0 to 10000000, got -1"),
+        );
         for ttl in [-1, 4, 3601] {
             let text = format!("lease_ttl_seconds must be from 5 to 3600, got {ttl}");
             check(json!({"lease_ttl_seconds": ttl}), Err(&text));
         }
-        check(json!({"lease_ttl_seconds": 3600}), Ok((8000, 3600, 2000, "me", false)));
-        check(json!({"holder": "h".repeat(201)}), Err("holder may have at most 200 bytes, got 201"));
-        check(json!({"defer_lease": "yes"}), Err("defer_lease must be true or false, got a string"));
+        check(
+            json!({"lease_ttl_seconds": 3600}),
+            Ok((8000, 3600, 2000, "me", false)),
+        );
+        check(
+            json!({"holder": "h".repeat(201)}),
+            Err("holder may have at most 200 bytes, got 201"),
+        );
+        check(
+            json!({"defer_lease": "yes"}),
+            Err("defer_lease must be true or false, got a string"),
+        );
         check(json!({"nope": 1}), Err("unknown field nope"));
     }
 }

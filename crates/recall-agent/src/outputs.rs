@@ -55,7 +55,12 @@ pub(crate) fn keep(
     let place = names.output(&output.head.reference);
     Ok([
         names.write(place, output, desk.epoch, precondition)?,
-        names.write(names.stored(head.output_seq), &output.head, desk.epoch, Precondition::Absent)?,
+        names.write(
+            names.stored(head.output_seq),
+            &output.head,
+            desk.epoch,
+            Precondition::Absent,
+        )?,
     ])
 }
 
@@ -148,10 +153,18 @@ mod tests {
 
     #[test]
     fn the_threshold_is_in_tokens_and_a_negative_one_is_none() {
-        for (bytes, threshold, expected) in
-            [(40, 10, false), (41, 10, true), (1 << 20, -1, false), (0, 0, false), (1, 0, true)]
-        {
-            assert_eq!(over(&"x".repeat(bytes), threshold), expected, "{bytes} {threshold}");
+        for (bytes, threshold, expected) in [
+            (40, 10, false),
+            (41, 10, true),
+            (1 << 20, -1, false),
+            (0, 0, false),
+            (1, 0, true),
+        ] {
+            assert_eq!(
+                over(&"x".repeat(bytes), threshold),
+                expected,
+                "{bytes} {threshold}"
+            );
         }
     }
 }

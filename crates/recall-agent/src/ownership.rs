@@ -66,7 +66,10 @@ pub(crate) fn standing(head: &Head, lease: Option<LeaseState>, session: &Session
 /// The refusal of a lease that another holds.
 pub(crate) fn held(grant: &Grant) -> Error {
     // The holder's own words stand after the mark.
-    let holder = grant.holder.split_once(' ').map_or(grant.holder.as_str(), |(_, words)| words);
+    let holder = grant
+        .holder
+        .split_once(' ')
+        .map_or(grant.holder.as_str(), |(_, words)| words);
     Error::Held {
         holder: holder.to_owned(),
         until: grant.expires_at,

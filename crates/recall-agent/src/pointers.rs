@@ -137,7 +137,9 @@ mod tests {
         let Value::Object(arguments) = arguments else {
             panic!("an object")
         };
-        let outcome = set(Fields::new(arguments)).map(drop).map_err(|error| error.to_string());
+        let outcome = set(Fields::new(arguments))
+            .map(drop)
+            .map_err(|error| error.to_string());
         assert_eq!(outcome, expected.map_err(str::to_owned));
     }
 
@@ -152,7 +154,11 @@ mod tests {
         let needs = Err("fields of a git_ref need one of sha, branch");
         check("git_ref", json!({"colour": "red"}), needs);
         check("git_ref", json!({"sha": ""}), needs);
-        check("object", json!({"uri": 1}), Err("fields must be an object of strings, got a number"));
+        check(
+            "object",
+            json!({"uri": 1}),
+            Err("fields must be an object of strings, got a number"),
+        );
         check(
             "planet",
             json!({}),

@@ -132,7 +132,9 @@ pub(crate) async fn list<T: DeserializeOwned>(
     let mut after = after;
     while (found.len() as u64) < limit {
         let wanted = (limit - found.len() as u64).min(u64::from(PAGE)) as u32;
-        let page = store.list(ns, kind, prefix, after.as_deref(), wanted).await?;
+        let page = store
+            .list(ns, kind, prefix, after.as_deref(), wanted)
+            .await?;
         for record in &page.records {
             found.push(read(record)?);
         }

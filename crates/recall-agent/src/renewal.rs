@@ -29,7 +29,9 @@ struct Kept {
 
 impl fmt::Debug for Renewals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Renewals").field("kept", &self.0.lock().len()).finish()
+        f.debug_struct("Renewals")
+            .field("kept", &self.0.lock().len())
+            .finish()
     }
 }
 
@@ -42,7 +44,9 @@ impl Renewals {
     /// Notes a call of the owner; answers when its lease was last renewed here.
     fn called(&self, seat: &Seat, session: &Session, now: Timestamp) -> Option<Timestamp> {
         let mut kept = self.0.lock();
-        let kept = kept.get_mut(seat).filter(|kept| kept.session.kind == session.kind)?;
+        let kept = kept
+            .get_mut(seat)
+            .filter(|kept| kept.session.kind == session.kind)?;
         kept.called = now;
         kept.session.key.clone_from(&session.key);
         Some(kept.renewed)
@@ -72,13 +76,18 @@ impl Renewals {
     /// The session whose lease is kept up, and when it last called.
     fn kept(&self, seat: &Seat, session: &Session) -> Option<(Session, Timestamp)> {
         let kept = self.0.lock();
-        let kept = kept.get(seat).filter(|kept| kept.session.kind == session.kind)?;
+        let kept = kept
+            .get(seat)
+            .filter(|kept| kept.session.kind == session.kind)?;
         Some((kept.session.clone(), kept.called))
     }
 
     fn end(&self, seat: &Seat, session: &Session) {
         let mut kept = self.0.lock();
-        if kept.get(seat).is_some_and(|kept| kept.session.kind == session.kind) {
+        if kept
+            .get(seat)
+            .is_some_and(|kept| kept.session.kind == session.kind)
+        {
             kept.remove(seat);
         }
     }

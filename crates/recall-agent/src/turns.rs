@@ -78,7 +78,13 @@ impl Change for NewTurn {
                 }
             };
             let output = outputs::output(output_ref.clone(), &self.name, &content, desk);
-            writes.extend(outputs::keep(names, head, &output, desk, Precondition::Absent)?);
+            writes.extend(outputs::keep(
+                names,
+                head,
+                &output,
+                desk,
+                Precondition::Absent,
+            )?);
             content = outputs::shortened(&content, &output_ref);
         }
         head.turn_seq += 1;
@@ -92,7 +98,12 @@ impl Change for NewTurn {
             output_ref,
             at: desk.now,
         };
-        writes.push(names.write(names.turn(turn.seq), &turn, desk.epoch, Precondition::Absent)?);
+        writes.push(names.write(
+            names.turn(turn.seq),
+            &turn,
+            desk.epoch,
+            Precondition::Absent,
+        )?);
         if !turn.message_id.is_empty() {
             let place = names.message(&turn.message_id);
             let message = Message { turn: turn.clone() };

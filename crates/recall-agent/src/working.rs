@@ -95,8 +95,18 @@ impl Change for Update {
         after.action_seq = head.action_seq;
         after.updated_at = Some(desk.now);
         let writes = vec![
-            names.write(names.working_state(), &after, desk.epoch, Precondition::None)?,
-            names.write(names.version(after.version), &after, desk.epoch, Precondition::Absent)?,
+            names.write(
+                names.working_state(),
+                &after,
+                desk.epoch,
+                Precondition::None,
+            )?,
+            names.write(
+                names.version(after.version),
+                &after,
+                desk.epoch,
+                Precondition::Absent,
+            )?,
         ];
         Plan::new(writes, &after)
     }
@@ -133,11 +143,31 @@ mod tests {
             json!({"goal": "", "plan": [], "step": 0, "notes": "n"}),
             json!({"notes": "n", "version": 3}),
         );
-        check(before.clone(), json!({"bogus": 1}), "unknown field bogus".into());
-        check(before.clone(), json!({"step": -1}), "step must not be negative".into());
-        check(before.clone(), json!({"step": 1.5}), "step must be a whole number, got 1.5".into());
-        check(before.clone(), json!({"plan": "x"}), "plan must be a list of strings, got a string".into());
-        check(before, json!({"plan": [1]}), "plan must be a list of strings, got a number".into());
+        check(
+            before.clone(),
+            json!({"bogus": 1}),
+            "unknown field bogus".into(),
+        );
+        check(
+            before.clone(),
+            json!({"step": -1}),
+            "step must not be negative".into(),
+        );
+        check(
+            before.clone(),
+            json!({"step": 1.5}),
+            "step must be a whole number, got 1.5".into(),
+        );
+        check(
+            before.clone(),
+            json!({"plan": "x"}),
+            "plan must be a list of strings, got a string".into(),
+        );
+        check(
+            before,
+            json!({"plan": [1]}),
+            "plan must be a list of strings, got a number".into(),
+        );
     }
 
     #[test]
@@ -155,7 +185,9 @@ mod tests {
             goal: Some("g".to_owned()),
             ..Update::default()
         };
-        let first = goal.decide(names, &mut head, &[None], &desk).expect("a plan");
+        let first = goal
+            .decide(names, &mut head, &[None], &desk)
+            .expect("a plan");
         assert_eq!((first.writes.len(), head.version), (2, 1));
         let written = first.writes.first().expect("the state");
         let stored = Record {
@@ -163,7 +195,9 @@ mod tests {
             version: recall_store::Version(1),
             body: written.body.clone().expect("a body"),
         };
-        let again = goal.decide(names, &mut head, &[Some(stored)], &desk).expect("a plan");
+        let again = goal
+            .decide(names, &mut head, &[Some(stored)], &desk)
+            .expect("a plan");
         assert_eq!((again.writes.len(), head.version), (0, 1));
         assert_eq!(again.answer, first.answer);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use recall_agent::Agents;
 use recall_identity::Authenticate;
 use recall_keys::Keys;
 use recall_memory::Memory;
@@ -38,6 +39,8 @@ pub struct Api {
     pub keys: Keys,
     /// Beliefs.
     pub memory: Memory,
+    /// Agents and their half-finished work, if the store has leases.
+    pub agents: Option<Agents>,
     /// The token exchange, if it is on.
     pub exchange: Option<Exchange>,
     /// The version that `initialize` reports.

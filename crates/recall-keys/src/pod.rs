@@ -140,7 +140,7 @@ impl Keys {
 }
 
 impl Inner {
-    async fn pin(&self, uid: &str) -> Result<(Option<Pin>, Option<Version>), Error> {
+    pub(crate) async fn pin(&self, uid: &str) -> Result<(Option<Pin>, Option<Version>), Error> {
         let Some(record) = self.store.get(&self.space, RecordKind::Pin, uid).await? else {
             return Ok((None, None));
         };

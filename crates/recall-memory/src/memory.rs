@@ -176,7 +176,9 @@ impl Memory {
         arguments.insert("query".to_owned(), question.into());
         arguments.insert("limit".to_owned(), limit.into());
         let recall = typed::recall::parse(arguments.into())?;
-        let answer = self.look(ns, |view, now| Ok(recall.answer(view, now))).await?;
+        let answer = self
+            .look(ns, |view, now| Ok(recall.answer(view, now)))
+            .await?;
         serde_json::from_slice(&answer.json).map_err(|error| Error::refused(error.to_string()))
     }
 

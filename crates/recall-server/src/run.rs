@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use prometheus_client::registry::Registry;
+use recall_agent::Agents;
 use recall_api::{AdminState, Api, Check, admin_router, router};
 use recall_keys::{Keys, parse_bootstrap_key, parse_static_keys};
 use recall_memory::{Memory, Registry as Predicates, Surface};
@@ -19,6 +20,7 @@ use crate::admin_key;
 use crate::config::{Backend, Config, ConfigError};
 use crate::exit::Failure;
 use crate::kubernetes;
+use crate::life::KeyLife;
 use crate::listen::serve;
 use crate::readiness;
 
@@ -46,8 +48,14 @@ impl Server {
         let mut registry = Registry::default();
         let store = open_store(&config.backend)?;
         let memory = memory(&config, Arc::clone(&store), Arc::clone(&clock))?;
-        let keys = keys(&config, Arc::clone(&store), clock, &mut registry)?;
+        let keys = keys(
+            &config,
+            Arc::clone(&store),
+            Arc::clone(&clock),
+            &mut registry,
+        )?;
         first_keys(&config, &keys).await?;
+        let agents = agents(&store, &memory, clock, &keys);
         let mut checks = vec![readiness::store(store)];
         let exchange = match &config.kubernetes {
             Some(settings) => Some(kubernetes::exchange(settings, &mut checks).await?),
@@ -57,6 +65,7 @@ impl Server {
         let api = Api {
             keys,
             memory,
+            agents,
             exchange,
             version: env!("CARGO_PKG_VERSION"),
             metrics,
@@ -137,6 +146,21 @@ fn open_store(backend: &Backend) -> Result<Arc<dyn Store>, Failure> {
             }
         },
     }
+}
+
+/// Agents need leases; without them their tools are not offered.
+fn agents(
+    store: &Arc<dyn Store>,
+    memory: &Memory,
+    clock: Arc<dyn Clock>,
+    keys: &Keys,
+) -> Option<Agents> {
+    if !store.capabilities().leases {
+        tracing::warn!("the store has no leases: the tools to resume agents are not offered");
+        return None;
+    }
+    let life = Arc::new(KeyLife::new(keys.clone()));
+    Some(Agents::new(Arc::clone(store), memory.clone(), clock, life))
 }
 
 fn memory(
