@@ -14,7 +14,7 @@ use crate::limits::{
     DEFAULT_BUDGET, DEFAULT_THRESHOLD, DEFAULT_TTL, MAX_BUDGET, MAX_HOLDER_BYTES, MAX_TTL, MIN_TTL,
 };
 use crate::ownership::{Standing, held, standing};
-use crate::session::{Life, Session};
+use crate::session::Session;
 
 /// How often taking over is tried while others try as well.
 const TRIES: u32 = 16;
@@ -146,8 +146,7 @@ impl Inner {
                 Standing::OurRemnant(grant) => self.pass_on(seat, grant.epoch).await?,
                 Standing::Theirs { hold, grant } => {
                     let theirs = hold.session();
-                    let passes =
-                        session.replaces(&theirs) || self.life.of(&theirs).await == Life::Gone;
+                    let passes = session.replaces(&theirs) || self.life.gone(&theirs).await;
                     if !passes {
                         return Err(held(&grant));
                     }

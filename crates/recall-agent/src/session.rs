@@ -95,6 +95,12 @@ pub trait Liveness: Send + Sync + fmt::Debug + 'static {
     /// What is known now. When nothing can be asked, answer [`Life::Ending`]: the lease then runs
     /// out by its own time and is not passed on before.
     fn of<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Life>;
+
+    /// Whether the session is proved gone, asked when another wants its agent: worth a question that
+    /// is too dear to be asked at every renewal.
+    fn gone<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, bool> {
+        Box::pin(async move { self.of(session).await == Life::Gone })
+    }
 }
 
 #[cfg(test)]

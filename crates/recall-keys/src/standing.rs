@@ -1,5 +1,6 @@
 //! Whether a key, or any key of a pod, still stands.
 
+use recall_identity::PodRef;
 use recall_store::RecordKind;
 
 use crate::error::Error;
@@ -49,6 +50,27 @@ impl Keys {
             (true, None) => Standing::Lasting,
             (true, Some(_)) => Standing::Passing,
         })
+    }
+
+    /// The pod of this UID, if one of its keys is still kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] when the store cannot be asked.
+    pub async fn pod_of(&self, uid: &str) -> Result<Option<PodRef>, Error> {
+        let inner = &self.inner;
+        let (Some(pin), _) = inner.pin(uid).await? else {
+            return Ok(None);
+        };
+        for id in pin.keys.iter().rev() {
+            let kind = RecordKind::Key;
+            if let Some(stored) = inner.store.get(&inner.space, kind, id.as_str()).await?
+                && let Some(binding) = open(&stored)?.0.pod
+            {
+                return Ok(Some(binding.pod));
+            }
+        }
+        Ok(None)
     }
 
     /// How a pod stands, by its UID.

@@ -10,11 +10,11 @@ use crate::config::{ConfigError, Kubernetes, TenantLabel};
 use crate::exit::Failure;
 
 /// Connects to the API server, checks what the server's own account may do there, and answers the
-/// exchange. Adds the check that the API server can be asked.
+/// exchange; the API server itself is to be asked for pods. Adds the check that the API server can be asked.
 pub(crate) async fn exchange(
     settings: &Kubernetes,
     checks: &mut Vec<Check>,
-) -> Result<Exchange, Failure> {
+) -> Result<(Exchange, ApiServer), Failure> {
     let rules = rules(settings);
     rules.check().map_err(|error| invalid(&error))?;
     if matches!(rules.agent, AgentRule::PodName) {
@@ -34,11 +34,12 @@ pub(crate) async fn exchange(
         judge(&missing, &rules)?;
     }
     checks.push(reachable(api.clone()));
-    let authenticator = Arc::new(Resolver::new(api, rules, Limits::default()));
-    Ok(Exchange {
+    let authenticator = Arc::new(Resolver::new(api.clone(), rules, Limits::default()));
+    let exchange = Exchange {
         authenticator,
         key_ttl: settings.key_ttl,
-    })
+    };
+    Ok((exchange, api))
 }
 
 /// A missing permission stops the start if every exchange needs it. Sandboxes and claims are read

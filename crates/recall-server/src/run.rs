@@ -55,12 +55,15 @@ impl Server {
             &mut registry,
         )?;
         first_keys(&config, &keys).await?;
-        let agents = agents(&store, &memory, clock, &keys);
-        let mut checks = vec![readiness::store(store)];
-        let exchange = match &config.kubernetes {
-            Some(settings) => Some(kubernetes::exchange(settings, &mut checks).await?),
-            None => None,
+        let mut checks = vec![readiness::store(Arc::clone(&store))];
+        let (exchange, pods) = match &config.kubernetes {
+            Some(settings) => {
+                let (exchange, pods) = kubernetes::exchange(settings, &mut checks).await?;
+                (Some(exchange), Some(pods))
+            }
+            None => (None, None),
         };
+        let agents = agents(&store, &memory, clock, KeyLife::new(keys.clone(), pods));
         let metrics = recall_api::Metrics::register(&mut registry);
         let api = Api {
             keys,
@@ -153,14 +156,14 @@ fn agents(
     store: &Arc<dyn Store>,
     memory: &Memory,
     clock: Arc<dyn Clock>,
-    keys: &Keys,
+    life: KeyLife,
 ) -> Option<Agents> {
     if !store.capabilities().leases {
         tracing::warn!("the store has no leases: the tools to resume agents are not offered");
         return None;
     }
-    let life = Arc::new(KeyLife::new(keys.clone()));
-    Some(Agents::new(Arc::clone(store), memory.clone(), clock, life))
+    let (store, memory) = (Arc::clone(store), memory.clone());
+    Some(Agents::new(store, memory, clock, Arc::new(life)))
 }
 
 fn memory(

@@ -1,5 +1,6 @@
 //! Every tool over the in-memory store, with a clock that the tests move.
 
+mod model;
 mod ownership;
 mod tools;
 
@@ -72,7 +73,12 @@ impl Bench {
     }
 
     /// Uses a tool on agent `a`.
-    pub(super) async fn call(&self, who: &Session, tool: &str, arguments: Value) -> Result<Value, Error> {
+    pub(super) async fn call(
+        &self,
+        who: &Session,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Value, Error> {
         let Value::Object(mut arguments) = arguments else {
             panic!("an object")
         };

@@ -147,7 +147,10 @@ fn what_is_always_shown_may_exceed_the_budget_and_the_answer_says_by_how_much() 
     let context = build(&full(1, 5, 5, 5, 40));
     let (tokens, over) = (context["tokens"].as_u64(), context["over_budget"].as_u64());
     assert_eq!(over.map(|over| over + 1), tokens);
-    assert_eq!(context["omitted"], json!({"turns": 5, "outputs": 5, "memories": 5}));
+    assert_eq!(
+        context["omitted"],
+        json!({"turns": 5, "outputs": 5, "memories": 5})
+    );
 }
 
 #[test]
@@ -157,8 +160,14 @@ fn each_part_gets_its_share_and_turns_get_what_is_left() {
     assert_eq!(count("memories"), 20, "two fifths are enough for all");
     assert!(count("outputs") >= 10, "{}", count("outputs"));
     let alone = build(&full(2000, 200, 0, 0, 100));
-    assert!(alone["tokens"].as_u64().is_some_and(|tokens| tokens > 1900), "{}", alone["tokens"]);
-    let newest = all["recent_turns"].as_array().and_then(|turns| turns.last().cloned());
+    assert!(
+        alone["tokens"].as_u64().is_some_and(|tokens| tokens > 1900),
+        "{}",
+        alone["tokens"]
+    );
+    let newest = all["recent_turns"]
+        .as_array()
+        .and_then(|turns| turns.last().cloned());
     assert_eq!(newest.expect("a turn")["seq"], 200);
 }
 
