@@ -95,13 +95,6 @@ impl Head {
         }
     }
 
-    /// Ends a hold against its owner's will.
-    pub(crate) fn take_away(&mut self) -> Option<Hold> {
-        let hold = self.hold.take()?;
-        self.remember(hold.session.clone());
-        Some(hold)
-    }
-
     fn remember(&mut self, session: String) {
         self.past.retain(|former| *former != session);
         self.past.push(session);
