@@ -130,7 +130,7 @@ mod tests {
             serde_json::to_value(state).expect("JSON")
         });
         let outcome = outcome.unwrap_or_else(|error| error.to_string().into());
-        assert_eq!(outcome, expected);
+        assert_eq!([outcome], [expected]);
     }
 
     #[test]
