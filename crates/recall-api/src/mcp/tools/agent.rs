@@ -130,7 +130,7 @@ fn card(tool: Tool) -> Card {
         },
         Tool::ListPointers => Card {
             title: "List pointers",
-            description: "Lists the agent's pointers by name.",
+            description: "Lists the agent's pointers by name: where each piece of the work lives.",
             reads: true,
             properties: nothing,
             required: &[],
