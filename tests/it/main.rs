@@ -1,5 +1,6 @@
 //! The whole server over loopback, as a process.
 
+mod agents;
 mod exchange;
 mod herd;
 mod isolation;

@@ -64,7 +64,9 @@ async fn dispatch(api: &Api, grant: &Grant, message: Incoming) -> Result<Outcome
             .await
             .map(Ok),
         "ping" => Ok(Ok(json!({}))),
-        "tools/list" => Ok(Ok(json!({ "tools": tools::list(api.memory.surface()) }))),
+        "tools/list" => Ok(Ok(
+            json!({ "tools": tools::list(api.memory.surface(), api.agents.is_some()) }),
+        )),
         "tools/call" => match message.params {
             Some(Value::Object(params)) if params.get("name").is_none_or(Value::is_string) => {
                 call::call(api, grant, params).await.map(Ok)

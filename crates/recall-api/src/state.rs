@@ -1,5 +1,6 @@
 //! What the routes work on.
 
+use recall_agent::Agents;
 use recall_keys::Keys;
 use recall_memory::Memory;
 
@@ -18,6 +19,8 @@ pub struct Api {
     pub keys: Keys,
     /// Beliefs.
     pub memory: Memory,
+    /// Agents and their half-finished work, if the store has leases.
+    pub agents: Option<Agents>,
     /// The token exchange, if it is on.
     pub exchange: Option<Exchange>,
     /// The version that `initialize` reports.

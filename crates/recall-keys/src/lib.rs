@@ -13,6 +13,7 @@ mod metrics;
 mod mint;
 mod pod;
 mod record;
+mod standing;
 mod sweep;
 mod text;
 
@@ -22,4 +23,5 @@ pub use gone::PodPage;
 pub use keys::{Config, Filter, KeyPage, Keys, MAX_LISTED, Minted, Spec};
 pub use metrics::Metrics;
 pub use record::{Grant, KeyId, KeyRecord, MAX_NOTE_BYTES, MAX_SESSION_BYTES, PodBinding, Reach};
+pub use standing::{PodStanding, Standing};
 pub use text::{KeyFileError, StaticKey, parse_bootstrap_key, parse_static_keys};

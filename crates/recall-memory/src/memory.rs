@@ -12,6 +12,7 @@ use recall_store::{Clock, Namespace, Store};
 use crate::answer::Answer;
 use crate::args::Args;
 use crate::error::Error;
+use crate::limits::MAX_QUERY_BYTES;
 use crate::plan::Change;
 use crate::registry::{PredicateInfo, Registry};
 use crate::view::View;
@@ -149,6 +150,36 @@ impl Memory {
     pub async fn predicates(&self, ns: &Namespace) -> Result<Vec<PredicateInfo>, Error> {
         self.look(ns, |view, _| Ok(typed::predicates::list(view)))
             .await
+    }
+
+    /// The current beliefs that answer a question best, as `recall` of the typed surface words them,
+    /// whichever surface is offered. Words beyond the longest question are not asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] when the namespace could not be read.
+    pub async fn relevant(
+        &self,
+        ns: &Namespace,
+        question: &str,
+        limit: u32,
+    ) -> Result<Vec<serde_json::Value>, Error> {
+        let mut end = question.len().min(MAX_QUERY_BYTES);
+        while !question.is_char_boundary(end) {
+            end -= 1;
+        }
+        let question = question.get(..end).unwrap_or_default().replace('\0', " ");
+        if question.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut arguments = serde_json::Map::new();
+        arguments.insert("query".to_owned(), question.into());
+        arguments.insert("limit".to_owned(), limit.into());
+        let recall = typed::recall::parse(arguments.into())?;
+        let answer = self
+            .look(ns, |view, now| Ok(recall.answer(view, now)))
+            .await?;
+        serde_json::from_slice(&answer.json).map_err(|error| Error::refused(error.to_string()))
     }
 
     /// Figures about the views.

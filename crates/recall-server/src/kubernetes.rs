@@ -21,6 +21,8 @@ const QUEUE: usize = 1024;
 pub(crate) struct Parts {
     pub(crate) exchange: Exchange,
     pub(crate) watch: Option<PodWatch>,
+    /// The API server itself, to be asked for pods.
+    pub(crate) api: ApiServer,
 }
 
 /// Connects to the API server and checks what the server's own account may do there. Adds the checks
@@ -57,9 +59,14 @@ pub(crate) async fn connected(
         PodWatch::new(client, settings, watch, keys, metrics)
     });
     checks.extend(watch.as_ref().map(PodWatch::check));
-    let authenticator = Arc::new(resolver(api, rules, settings).observed_by(Arc::new(metrics)));
+    let authenticator =
+        Arc::new(resolver(api.clone(), rules, settings).observed_by(Arc::new(metrics)));
     let exchange = Exchange::new(authenticator, settings.key_ttl, settings.limits);
-    Ok(Parts { exchange, watch })
+    Ok(Parts {
+        exchange,
+        watch,
+        api,
+    })
 }
 
 /// Everything that the server's own account must be allowed.

@@ -7,6 +7,7 @@ mod admin_key;
 mod config;
 mod exit;
 mod kubernetes;
+mod life;
 mod listen;
 mod observe;
 mod pod_watch;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use prometheus_client::registry::Registry;
+use recall_agent::Agents;
 use recall_api::{AdminState, Api, Check, admin_router, router};
 use recall_keys::{Keys, parse_bootstrap_key, parse_static_keys};
 use recall_memory::{Memory, Registry as Predicates, Surface};
@@ -20,6 +21,7 @@ use crate::admin_key;
 use crate::config::{Backend, Config, ConfigError};
 use crate::exit::Failure;
 use crate::kubernetes;
+use crate::life::KeyLife;
 use crate::listen::serve;
 use crate::pod_watch::PodWatch;
 use crate::readiness;
@@ -49,21 +51,32 @@ impl Server {
         let mut registry = Registry::default();
         let store = open_store(&config.backend)?;
         let memory = memory(&config, Arc::clone(&store), Arc::clone(&clock))?;
-        let keys = keys(&config, Arc::clone(&store), clock, &mut registry)?;
+        let keys = keys(
+            &config,
+            Arc::clone(&store),
+            Arc::clone(&clock),
+            &mut registry,
+        )?;
         first_keys(&config, &keys).await?;
-        let mut checks = vec![readiness::store(store)];
-        let (exchange, watch) = match &config.kubernetes {
+        let mut checks = vec![readiness::store(Arc::clone(&store))];
+        let (exchange, watch, pods) = match &config.kubernetes {
             Some(settings) => {
                 let parts = kubernetes::connected(settings, &keys, &mut registry, &mut checks);
-                let kubernetes::Parts { exchange, watch } = parts.await?;
-                (Some(exchange), watch)
+                let kubernetes::Parts {
+                    exchange,
+                    watch,
+                    api,
+                } = parts.await?;
+                (Some(exchange), watch, Some(api))
             }
-            None => (None, None),
+            None => (None, None, None),
         };
+        let agents = agents(&store, &memory, clock, KeyLife::new(keys.clone(), pods));
         let metrics = recall_api::Metrics::register(&mut registry);
         let api = Api {
             keys,
             memory,
+            agents,
             exchange,
             version: env!("CARGO_PKG_VERSION"),
             metrics,
@@ -151,6 +164,21 @@ fn open_store(backend: &Backend) -> Result<Arc<dyn Store>, Failure> {
             }
         },
     }
+}
+
+/// Agents need leases; without them their tools are not offered.
+fn agents(
+    store: &Arc<dyn Store>,
+    memory: &Memory,
+    clock: Arc<dyn Clock>,
+    life: KeyLife,
+) -> Option<Agents> {
+    if !store.capabilities().leases {
+        tracing::warn!("the store has no leases: the tools to resume agents are not offered");
+        return None;
+    }
+    let (store, memory) = (Arc::clone(store), memory.clone());
+    Some(Agents::new(store, memory, clock, Arc::new(life)))
 }
 
 fn memory(

@@ -1,7 +1,8 @@
 //! `tools/call`.
 
+use recall_agent::{Agents, Session, SessionKind, Tool};
 use recall_keys::Grant;
-use recall_memory::Args;
+use recall_memory::{Answer, Args, Operation};
 use serde_json::{Map, Value, json};
 
 use super::tools;
@@ -22,7 +23,7 @@ pub(super) async fn call(
         Some(Value::String(name)) => name,
         Some(_) | None => String::new(),
     };
-    let Some(tool) = tools::find(api.memory.surface(), &name) else {
+    let Some(tool) = known(api, &name) else {
         let name: String = name.chars().take(128).collect();
         return Ok(refusal(&format!("unknown memory tool {name:?}")));
     };
@@ -35,17 +36,74 @@ pub(super) async fn call(
         return Ok(refusal(&coded(&error)));
     }
     let namespace = auth::namespace(grant)?;
-    let args = Args::from(arguments);
-    match api
-        .memory
-        .call(namespace, &writer(grant), tool.operation, args)
-        .await
-    {
+    match tool {
+        Known::Memory(operation) => {
+            let args = Args::from(arguments);
+            let answer = api
+                .memory
+                .call(namespace, &writer(grant), operation, args)
+                .await;
+            memory_answer(answer)
+        }
+        Known::Agent(agents, tool) => {
+            // A key that is for one agent need not name it.
+            if let Some(agent) = &grant.agent {
+                arguments.insert("agent_id".to_owned(), agent.clone().into());
+            }
+            let session = session(grant);
+            agent_answer(agents.call(namespace, &session, tool, arguments).await)
+        }
+    }
+}
+
+/// What a tool name stands for.
+enum Known<'a> {
+    Memory(Operation),
+    Agent(&'a Agents, Tool),
+}
+
+fn known<'a>(api: &'a Api, name: &str) -> Option<Known<'a>> {
+    if let Some(tool) = tools::find(api.memory.surface(), name) {
+        return Some(Known::Memory(tool.operation));
+    }
+    Some(Known::Agent(api.agents.as_ref()?, Tool::find(name)?))
+}
+
+/// Whom an agent belongs to once this key resumes it: the pod, so that all its processes and later
+/// keys are one owner; else the session that the key carries; else the key.
+fn session(grant: &Grant) -> Session {
+    let key = grant.key.as_ref().map(|key| key.as_str().to_owned());
+    let (kind, label) = match (&grant.pod_uid, &grant.session, &key) {
+        (Some(uid), pod, _) => (
+            SessionKind::Pod(uid.clone()),
+            format!("pod {}", pod.as_deref().unwrap_or("?")),
+        ),
+        (None, Some(name), _) => (SessionKind::Named(name.clone()), format!("session {name}")),
+        (None, None, Some(key)) => (SessionKind::Key(key.clone()), format!("key {key}")),
+        (None, None, None) => (SessionKind::Fixed, "a fixed key".to_owned()),
+    };
+    Session { kind, key, label }
+}
+
+fn memory_answer(answer: Result<Answer, recall_memory::Error>) -> Result<Value, ApiError> {
+    match answer {
         Ok(answer) => Ok(success(&String::from_utf8_lossy(&answer.json))),
         Err(recall_memory::Error::Store(error)) => Err(error.into()),
         Err(recall_memory::Error::Invalid(message) | recall_memory::Error::Refused(message)) => {
             Ok(refusal(&message))
         }
+    }
+}
+
+fn agent_answer(answer: Result<Value, recall_agent::Error>) -> Result<Value, ApiError> {
+    use recall_agent::Error as E;
+    match answer {
+        Ok(answer) => Ok(success(&answer.to_string())),
+        Err(E::Store(error)) => Err(error.into()),
+        Err(E::Memory(error)) => memory_answer(Err(error)),
+        Err(
+            refused @ (E::Refused(_) | E::Held { .. } | E::Lost { .. } | E::NotAcquired { .. }),
+        ) => Ok(refusal(&refused.to_string())),
     }
 }
 

@@ -1,8 +1,10 @@
 //! The tools of each surface, and what a model is told about them.
 
+mod agent;
 mod text;
 mod typed;
 
+use recall_agent::Tool as AgentTool;
 use recall_memory::{Operation, Surface};
 use serde_json::{Map, Value, json};
 
@@ -30,8 +32,12 @@ pub(super) fn find(surface: Surface, name: &str) -> Option<&'static Tool> {
 }
 
 /// The tools as `tools/list` shows them, in a fixed order.
-pub(super) fn list(surface: Surface) -> Vec<Value> {
-    table(surface).iter().map(Tool::advertise).collect()
+pub(super) fn list(surface: Surface, agents: bool) -> Vec<Value> {
+    let mut tools: Vec<_> = table(surface).iter().map(Tool::advertise).collect();
+    if agents {
+        tools.extend(AgentTool::ALL.into_iter().map(agent::advertise));
+    }
+    tools
 }
 
 fn table(surface: Surface) -> &'static [Tool] {
@@ -116,9 +122,19 @@ mod tests {
     }
 
     #[test]
+    fn agent_tools_come_last_and_only_where_they_work() {
+        for surface in [Surface::Text, Surface::Typed] {
+            let (without, with) = (list(surface, false), list(surface, true));
+            assert_eq!(without, with[..without.len()]);
+            assert_eq!(with.len() - without.len(), AgentTool::ALL.len());
+            assert_eq!(with[without.len()]["name"], "agent_resume");
+        }
+    }
+
+    #[test]
     fn every_tool_is_described_and_closed() {
         for surface in [Surface::Text, Surface::Typed] {
-            for tool in list(surface) {
+            for tool in list(surface, true) {
                 let schema = &tool["inputSchema"];
                 assert_eq!(schema["type"], "object", "{tool}");
                 assert_eq!(schema["additionalProperties"], false, "{tool}");

@@ -1,6 +1,6 @@
 //! Keys minted for pods.
 
-use recall_keys::Filter;
+use recall_keys::{Filter, PodStanding, Standing};
 
 use super::*;
 
@@ -237,4 +237,45 @@ async fn a_pod_that_renews_for_days_stays_pinned() {
         bench.keys.mint_for_pod(&caller("b", "p", "u1"), TTL).await,
         "identity_changed",
     );
+}
+
+#[tokio::test]
+async fn a_pod_stands_by_its_keys_until_it_is_known_to_be_gone() {
+    let bench = Bench::new();
+    let standing = async |bench: &Bench| bench.keys.pod_standing("u1").await.expect("an answer");
+    assert_eq!(
+        standing(&bench).await,
+        PodStanding::Gone,
+        "it was never here"
+    );
+    let minted = mint(&bench, &caller("a", "p", "u1")).await;
+    assert_eq!(standing(&bench).await, PodStanding::Live);
+    let pod = bench.keys.pod_of("u1").await.expect("an answer");
+    assert_eq!(pod.map(|pod| pod.name).as_deref(), Some("p"));
+    bench.clock.advance(TTL);
+    assert_eq!(standing(&bench).await, PodStanding::Silent);
+    let dead = bench
+        .keys
+        .standing(&minted.record.id)
+        .await
+        .expect("an answer");
+    assert_eq!(dead, Standing::Dead);
+    mint(&bench, &caller("a", "p", "u1")).await;
+    assert_eq!(standing(&bench).await, PodStanding::Live);
+    bench.keys.pod_gone("u1").await.expect("an answer");
+    assert_eq!(standing(&bench).await, PodStanding::Gone);
+}
+
+#[tokio::test]
+async fn a_key_that_never_ends_is_told_from_one_that_does() {
+    let bench = Bench::new();
+    for (ttl, expected) in [(None, Standing::Lasting), (Some(60), Standing::Passing)] {
+        let id = bench.mint(ttl).await.record.id;
+        assert_eq!(bench.keys.standing(&id).await.expect("an answer"), expected);
+        bench.keys.revoke(&id).await.expect("revoked");
+        assert_eq!(
+            bench.keys.standing(&id).await.expect("an answer"),
+            Standing::Dead
+        );
+    }
 }
