@@ -75,7 +75,7 @@ fn turn(content: &str) -> Value {
     json!({ "role": "user", "content": content })
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn once_a_lease_has_run_out_another_takes_over_and_the_old_owners_write_fails() {
     let running = Running::start(&[]);
     let old = running
@@ -115,7 +115,7 @@ async fn once_a_lease_has_run_out_another_takes_over_and_the_old_owners_write_fa
     assert_eq!(turns.as_array().map(Vec::len), Some(1));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_owner_whose_key_is_revoked_is_gone_at_once() {
     let running = Running::start(&[]);
     let (old, new) = (running.mint(json!({})).await, running.mint(json!({})).await);
@@ -142,7 +142,7 @@ async fn an_owner_whose_key_is_revoked_is_gone_at_once() {
         .expect("its owner is gone");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_killed_costs_the_owner_nothing() {
     let mut running = Running::start(&[]);
     let (mine, other) = (running.mint(json!({})).await, running.mint(json!({})).await);
@@ -185,7 +185,7 @@ async fn a_server_that_is_killed_costs_the_owner_nothing() {
     assert_eq!(context["pending_actions"][0]["status"], "started");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn turns_written_at_once_over_the_wire_have_no_gap() {
     let running = std::sync::Arc::new(Running::start(&[]));
     let key = running.mint(json!({})).await;
@@ -210,7 +210,7 @@ async fn turns_written_at_once_over_the_wire_have_no_gap() {
     assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_is_for_one_agent_names_no_other_and_need_not_name_it() {
     let running = Running::start(&["--surface=typed"]);
     let key = running.mint(json!({ "agent": "bound" })).await;
@@ -284,7 +284,7 @@ impl Pods {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_container_restarted_in_its_pod_resumes_at_once_with_the_same_epoch() {
     let pods = Pods::start().await;
     pods.add("pool-1").await;
@@ -299,7 +299,7 @@ async fn a_container_restarted_in_its_pod_resumes_at_once_with_the_same_epoch() 
     assert_eq!(again["epoch"], first["epoch"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pod_takes_over_at_once_from_one_that_is_gone_and_never_from_one_that_is_alive() {
     let pods = Pods::start().await;
     pods.add("pool-1").await;

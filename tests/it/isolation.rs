@@ -8,7 +8,7 @@ use super::*;
 /// Names that look alike under wildcards, prefixes, case folding and separators.
 const NAMES: [&str; 7] = ["a_b", "aXb", "a", "a:b", "A_B", "a:b:c", "a-b"];
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn namespaces_that_look_alike_are_apart() {
     let running = Running::start(&["--surface=typed"]);
     let mut keys = Vec::new();

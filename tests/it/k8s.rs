@@ -106,7 +106,7 @@ impl Cluster {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_a_bound_token_becomes_a_key_for_its_agent_alone() {
     let flag = format!("--kubernetes-agent-label={LABEL}");
     let cluster = Cluster::start("label", &[&flag]).await;
@@ -121,7 +121,7 @@ async fn k8s_a_bound_token_becomes_a_key_for_its_agent_alone() {
     Cluster::refused(&cluster.exchange(&token).await, 403, "agent_label_missing");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_tokens_for_another_audience_are_refused() {
     let cluster = Cluster::start("audience", &[]).await;
     cluster.pod("p", &[]).await;
@@ -131,7 +131,7 @@ async fn k8s_tokens_for_another_audience_are_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_tampered_and_forged_tokens_are_refused() {
     let cluster = Cluster::start("tamper", &[]).await;
     let token = cluster.pod("p", &[]).await;
@@ -155,7 +155,7 @@ async fn k8s_tampered_and_forged_tokens_are_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_a_token_that_is_bound_to_no_pod_is_refused() {
     let cluster = Cluster::start("unbound", &[]).await;
     let World::Real(real) = &cluster.world else {
@@ -168,7 +168,7 @@ async fn k8s_a_token_that_is_bound_to_no_pod_is_refused() {
     Cluster::refused(&cluster.exchange(&token).await, 403, "not_pod_bound");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_a_pod_made_again_carries_on_and_the_old_token_does_not() {
     let cluster = Cluster::start("recreate", &["--surface=typed"]).await;
     let old = cluster.pod("demo-1", &[]).await;
@@ -214,7 +214,7 @@ async fn k8s_a_pod_made_again_carries_on_and_the_old_token_does_not() {
     assert_eq!(found.expect("an answer").json()[0]["value"], "helix");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_without_its_rules_the_server_names_them_and_does_not_start() {
     let world = World::real().await.expect("a real API server");
     world.tenant("t-norules").await.expect("a tenant");
@@ -249,7 +249,7 @@ async fn k8s_without_its_rules_the_server_names_them_and_does_not_start() {
 /// What a deleted pod's key may live on.
 const IN_TIME: Duration = Duration::from_secs(2);
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_the_key_of_a_deleted_pod_is_refused_within_two_seconds_and_no_other_is() {
     let cluster = Cluster::start("watch", &[]).await;
     let bystander = cluster.pod("bystander", &[]).await;
@@ -272,7 +272,7 @@ async fn k8s_the_key_of_a_deleted_pod_is_refused_within_two_seconds_and_no_other
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_a_pod_that_leaves_the_selector_keeps_its_key_until_it_is_gone() {
     let selector = format!("--kubernetes-pod-selector={LABEL}");
     let cluster = Cluster::start("selector", &[&selector]).await;
@@ -291,7 +291,7 @@ async fn k8s_a_pod_that_leaves_the_selector_keeps_its_key_until_it_is_gone() {
     assert_eq!(cluster.call(&leaver).await, 200);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_rights_in_one_namespace_are_enough_for_a_server_of_that_namespace() {
     let world = World::real().await.expect("a real API server");
     world.tenant("t-narrow").await.expect("a tenant");
@@ -361,12 +361,12 @@ async fn published_client(variable: &str, file: &str, namespace: &str) {
     assert!(!out.contains("skipped") && out.contains(" passed"), "{out}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_the_published_client_works_with_a_real_token() {
     published_client("RECALL_PYTHON", "test_published_client.py", "client").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn k8s_the_older_published_client_works_with_a_real_token() {
     published_client(
         "RECALL_PYTHON_OLDER",

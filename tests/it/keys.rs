@@ -2,7 +2,7 @@
 
 use super::*;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_minted_key_has_the_members_of_the_contract() {
     let running = Running::start(&[]);
     let spec = json!({ "namespace": "t2", "agent": "a1", "session": "s", "note": "n", "expires_in": "15m" });
@@ -51,7 +51,7 @@ async fn a_minted_key_has_the_members_of_the_contract() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn bad_key_requests_are_named() {
     let running = Running::start(&[]);
     for (spec, expected) in [
@@ -97,7 +97,7 @@ async fn bad_key_requests_are_named() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn who_may_do_what() {
     let running = Running::start(&[]);
     let key = running.key("team:a").await;
@@ -144,7 +144,7 @@ async fn who_may_do_what() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn revoking_one_key_and_many() {
     let running = Running::start(&[]);
     let (first, second) = (running.key("t1:a").await, running.key("t1:b").await);
@@ -185,7 +185,7 @@ async fn revoking_one_key_and_many() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn listing_pages_and_refuses_what_it_does_not_know() {
     let running = Running::start(&[]);
     for n in 0..5 {
@@ -228,7 +228,7 @@ async fn listing_pages_and_refuses_what_it_does_not_know() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_recall_program_manages_keys_and_memory() {
     let running = Running::start(&[]);
     let recall = |arguments: &[&str], key: &str| {

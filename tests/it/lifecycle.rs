@@ -16,7 +16,7 @@ fn output(flags: &[&str]) -> (Option<i32>, String) {
     )
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_first_start_makes_an_admin_key_for_the_owner_alone() {
     let mut running = Running::start(&[]);
     let path = running.dir.path().join("recall-data/admin.key");
@@ -45,7 +45,7 @@ async fn the_first_start_makes_an_admin_key_for_the_owner_alone() {
     drop(again);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn sigterm_drains_and_ends_with_0_and_nothing_is_lost() {
     let mut running = Running::start(&["--surface=typed"]);
     let key = running.key("team:a").await;
@@ -66,7 +66,7 @@ async fn sigterm_drains_and_ends_with_0_and_nothing_is_lost() {
     assert_eq!(found.json()[0]["value"], "helix");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_admin_listener_tells_health_and_the_api_does_not() {
     let running = Running::start(&[]);
     for path in ["/livez", "/readyz"] {
@@ -120,7 +120,7 @@ async fn the_admin_listener_tells_health_and_the_api_does_not() {
     assert_eq!(answer.status, 404, "the admin listener serves no data");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_second_server_on_the_same_folder_is_told_who_holds_it() {
     let mut running = Running::start(&[]);
     let pid = running.server.process().pid();
@@ -134,7 +134,7 @@ async fn a_second_server_on_the_same_folder_is_told_who_holds_it() {
     assert!(text.contains("over HTTP"), "{text}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn damage_ends_the_start_with_70_and_changes_nothing() {
     let mut running = Running::start(&[]);
     running.key("team:a").await;
@@ -187,7 +187,7 @@ fn bad_settings_end_the_start_with_64_and_one_sentence() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn bootstrap_and_static_keys_come_from_files() {
     let dir = tempfile::tempdir().expect("a folder");
     let (bootstrap, keys) = (dir.path().join("bootstrap"), dir.path().join("keys"));
@@ -229,7 +229,7 @@ async fn bootstrap_and_static_keys_come_from_files() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_was_lost_takes_its_admin_key_again() {
     let mut running = Running::start(&[]);
     running.server.process().stop().expect("it ends");

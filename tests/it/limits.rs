@@ -37,7 +37,7 @@ async fn nothing_is_stored(running: &Running, key: &str) {
     assert_eq!(all.json(), json!({ "changes": [] }));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_over_4_mib_is_refused_announced_or_not() {
     let running = Running::start(&["--surface=typed"]);
     let key = running.key("team:a").await;
@@ -67,7 +67,7 @@ async fn a_body_over_4_mib_is_refused_announced_or_not() {
 }
 
 /// Most clients look for the answer only after they have sent everything.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_sends_a_byte_too_much_gets_its_answer() {
     let running = Running::start(&["--surface=typed"]);
     let key = running.key("team:a").await;
@@ -87,7 +87,7 @@ async fn a_client_that_sends_a_byte_too_much_gets_its_answer() {
 }
 
 /// A client that asks first is answered before it sends anything.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_too_long_is_not_asked_for() {
     let running = Running::start(&["--surface=typed"]);
     let key = running.key("team:a").await;
@@ -102,7 +102,7 @@ async fn a_body_that_is_too_long_is_not_asked_for() {
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_million_open_brackets_cost_nothing() {
     let running = Running::start(&["--surface=typed"]);
     let key = running.key("team:a").await;
@@ -119,7 +119,7 @@ async fn a_million_open_brackets_cost_nothing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn malformed_bodies_are_named_without_words_of_our_language() {
     let running = Running::start(&["--surface=typed"]);
     let key = running.key("team:a").await;
@@ -172,7 +172,7 @@ async fn malformed_bodies_are_named_without_words_of_our_language() {
     nothing_is_stored(&running, &key).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn odd_text_is_kept_byte_for_byte() {
     let running = Running::start(&["--surface=typed"]);
     let key = running.key("team:a").await;
@@ -200,7 +200,7 @@ async fn odd_text_is_kept_byte_for_byte() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn request_ids_are_kept_if_plain_and_made_otherwise() {
     let running = Running::start(&[]);
     let url = format!("{}/healthz", running.server.url);
@@ -221,7 +221,7 @@ async fn request_ids_are_kept_if_plain_and_made_otherwise() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn malformed_heads_are_answered() {
     let running = Running::start(&[]);
     let long = "x".repeat(70 * 1024);
@@ -246,7 +246,7 @@ async fn malformed_heads_are_answered() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn year_one_in_a_zone_east_of_utc_does_not_close_the_namespace() {
     let mut running = Running::start(&[]);
     let key = running.key("team:a").await;

@@ -1,4 +1,7 @@
 //! The whole server over loopback, as a process.
+//!
+//! Starting a process blocks its thread, and the stand-in for an API server has to answer meanwhile:
+//! the tests run on several threads.
 
 mod agents;
 mod exchange;

@@ -22,7 +22,7 @@ fn block(language: &str, holding: &str) -> String {
     found.unwrap_or_else(|| panic!("the README has no {language} block with {holding}"))
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_key_and_curl_examples_work_as_pasted() {
     let running = Running::start(&[]);
     // The block sets the default address and finds the key of the default folder; the test's server
@@ -56,7 +56,7 @@ async fn the_key_and_curl_examples_work_as_pasted() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_python_example_works_as_pasted() {
     let Some(python) = std::env::var_os("RECALL_PYTHON") else {
         let required = std::env::var("RECALL_REQUIRE").unwrap_or_default();
