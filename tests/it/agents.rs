@@ -284,7 +284,7 @@ impl Pods {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_container_restarted_in_its_pod_resumes_at_once_with_the_same_epoch() {
     let pods = Pods::start().await;
     pods.add("pool-1").await;
@@ -299,7 +299,7 @@ async fn a_container_restarted_in_its_pod_resumes_at_once_with_the_same_epoch() 
     assert_eq!(again["epoch"], first["epoch"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pod_takes_over_at_once_from_one_that_is_gone_and_never_from_one_that_is_alive() {
     let pods = Pods::start().await;
     pods.add("pool-1").await;
