@@ -106,6 +106,7 @@ impl Inner {
         let (head, _) = self.head(seat).await?;
         let settings = match head.hold_of(session) {
             Some(_) if self.standing(seat, &head, session).await? == Standing::Ours => {
+                self.refresh(seat, session).await;
                 return Ok(head);
             }
             Some(hold) => hold.settings.clone(),
@@ -186,7 +187,7 @@ impl Inner {
         grant: &Grant,
     ) -> Result<Option<Head>, Error> {
         let epoch = grant.epoch.0;
-        self.settle(seat, session, epoch, |head| {
+        let entered = self.settle(seat, session, epoch, |head| {
             head.pass_to(Hold {
                 session: session.id(),
                 key: session.key.clone(),
@@ -195,8 +196,12 @@ impl Inner {
                 settings: settings.clone(),
             });
             Some(epoch)
-        })
-        .await
+        });
+        let entered = entered.await?;
+        if let Some(hold) = entered.as_ref().and_then(|head| head.hold.as_ref()) {
+            self.renewed(seat, session, hold);
+        }
+        Ok(entered)
     }
 
     /// The owner comes again: its process was restarted, or is one of several. The epoch stays.
@@ -206,6 +211,8 @@ impl Inner {
         session: &Session,
         settings: &Settings,
     ) -> Result<Option<Head>, Error> {
+        // Coming again is a sign of life.
+        self.refresh(seat, session).await;
         let (head, _) = self.head(seat).await?;
         let Some(epoch) = head.hold_of(session).map(|hold| hold.epoch) else {
             return Ok(None);
@@ -242,9 +249,6 @@ impl Inner {
             let writes = actions::settle(seat.names(), &mut head, open, &desk, whole)?;
             match self.commit(seat, writes, (&head, version), fence).await {
                 Ok(_) => {
-                    if let Some(hold) = &head.hold {
-                        self.renewed(seat, session, hold);
-                    }
                     return Ok(Some(head));
                 }
                 Err(Error::Store(recall_store::Error::Conflict { .. })) => {}

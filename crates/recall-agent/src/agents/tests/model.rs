@@ -42,6 +42,8 @@ struct World {
     servers: [Bench; 3],
     sessions: [Session; 4],
     dead: [bool; 4],
+    /// Who took the agent last and has not given it back, and when it last called.
+    owner: Option<(usize, jiff::Timestamp)>,
     accepted: BTreeMap<u64, (String, u64)>,
     newest: u64,
     paused: Vec<(u64, Batch)>,
@@ -56,6 +58,7 @@ impl World {
             // A pod, its successor of another UID, two keys.
             sessions: [pod("u1"), pod("u2"), key("k1"), key("k2")],
             dead: [false; 4],
+            owner: None,
             accepted: BTreeMap::new(),
             newest: 0,
             paused: Vec::new(),
@@ -74,12 +77,34 @@ impl World {
         Ok(())
     }
 
+    /// Nobody takes the agent from an owner that is there and called within two thirds of the lease:
+    /// a call renews it once a third has passed.
+    fn may_take(&self, who: usize) -> Result<(), TestCaseError> {
+        let Some((owner, called)) = self.owner.filter(|(owner, _)| *owner != who) else {
+            return Ok(());
+        };
+        let silent = self.bench.clock.now().duration_since(called).as_secs();
+        let (dead, paused) = (self.dead[owner], silent >= 40);
+        prop_assert!(
+            dead || paused,
+            "{} took over from {} after {} s",
+            who,
+            owner,
+            silent
+        );
+        Ok(())
+    }
+
     async fn take(&mut self, who: usize, server: usize, tool: &str) -> Result<(), TestCaseError> {
         let answer = self.servers[server]
             .call(&self.sessions[who], tool, none())
             .await;
         match answer {
-            Ok(context) => self.saw(context["epoch"].as_u64().unwrap_or(0)),
+            Ok(context) => {
+                self.may_take(who)?;
+                self.owner = Some((who, self.bench.clock.now()));
+                self.saw(context["epoch"].as_u64().unwrap_or(0))
+            }
             Err(error) => {
                 prop_assert_eq!(error.code(), "lease_held");
                 Ok(())
@@ -95,6 +120,9 @@ impl World {
             .await
         {
             Ok(turn) => {
+                let owner = self.owner.map(|(owner, _)| owner);
+                prop_assert_eq!(owner, Some(who), "only the owner writes");
+                self.owner = Some((who, self.bench.clock.now()));
                 let seq = turn["seq"].as_u64().unwrap_or(0);
                 prop_assert_eq!(seq, self.accepted.len() as u64 + 1, "numbers without a gap");
                 let epoch = self.epoch_of(seq).await;
@@ -170,9 +198,12 @@ impl World {
                 self.take(who, server, "agent_acquire").await
             }
             Step::Release(who, server) if !self.dead[who] => {
-                self.servers[server]
-                    .ok(&self.sessions[who], "agent_release", none())
-                    .await;
+                let server = &self.servers[server];
+                let answer = server.ok(&self.sessions[who], "agent_release", none());
+                let released = answer.await["released"] == true;
+                let owner = self.owner.map(|(owner, _)| owner);
+                prop_assert_eq!(released, owner == Some(who), "only the owner releases");
+                self.owner = self.owner.filter(|_| !released);
                 Ok(())
             }
             Step::Turn(who, server) if !self.dead[who] => self.turn(who, server, at).await,
