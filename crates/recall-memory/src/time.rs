@@ -45,8 +45,9 @@ fn read(text: &str) -> Option<Timestamp> {
     )
     .ok()?;
     let ahead = offset(zone)?;
-    let utc = Offset::UTC.to_timestamp(civil).ok()?;
-    let instant = utc.checked_sub(ahead).ok()?;
+    // Past the last instant that can be kept, "for ever" is meant.
+    let utc = Offset::UTC.to_timestamp(civil).unwrap_or(Timestamp::MAX);
+    let instant = utc.checked_sub(ahead).unwrap_or(Timestamp::MAX);
     // The zone may carry the instant over the edge of the years that can be written down again.
     (parts(instant).0 >= FIRST_SECOND).then_some(instant)
 }
