@@ -5,6 +5,9 @@
 //! batch, applies them to the view and answers. A write that touches what another one of the batch
 //! touches waits for the next batch and is decided on what that one left, so that eight equal
 //! remembers become one event. A caller that goes away takes nothing back: the task owns the write.
+//!
+//! Where a commit takes long, the task waits a little before the next one for the writers it has just
+//! answered: else they and those that came meanwhile ride in turns, half of them a commit.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,23 +15,38 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use recall_store::{Batch, Clock, Committed, NewEvent, Revision};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 use crate::error::{Error, repeat};
 use crate::event::Placed;
-use crate::limits::{MAX_COMMIT_EVENTS, MAX_WAITING_WRITES, MAX_WRITE_TRIES};
+use crate::limits::{MAX_COMMIT_EVENTS, MAX_GATHERING, MAX_WAITING_WRITES, MAX_WRITE_TRIES};
 use crate::plan::{Change, Outcome, Plan, Stamp, Touch, plan, touches, weight};
 use crate::space::Space;
 use crate::view::View;
 
 /// Writes that wait, and whether a task is at work on them.
 #[derive(Debug, Default)]
-pub(crate) struct Queue(Mutex<Waiting>);
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    /// As many wait as the task hopes for.
+    gathered: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
     working: bool,
+    /// The writes that the task hopes for before it goes on.
+    hoped: Option<usize>,
+}
+
+/// How the last commit went, to judge whether waiting for more writes pays.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    took: Duration,
+    /// Those it answered and those that came meanwhile.
+    writers: usize,
 }
 
 /// A write that waits for its answer.
@@ -38,6 +56,9 @@ struct Job {
     writer: Arc<str>,
     answer: oneshot::Sender<Result<Done, Error>>,
 }
+
+/// Less is not worth a timer: a commit that is as quick as this loses nothing by being half full.
+const LEAST_GATHERING: Duration = Duration::from_micros(250);
 
 /// What a write came to, and the revision at which it holds.
 #[derive(Debug)]
@@ -75,7 +96,7 @@ pub(crate) async fn write(
 impl Queue {
     /// Adds a write; answers whether a task must be started.
     fn put(&self, job: Job) -> Result<bool, Error> {
-        let mut waiting = self.0.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.jobs.len() >= MAX_WAITING_WRITES {
             return Err(Error::Store(recall_store::Error::Unavailable {
                 reason: "too many writes wait for this namespace".to_owned(),
@@ -83,12 +104,44 @@ impl Queue {
             }));
         }
         waiting.jobs.push_back(job);
+        if waiting
+            .hoped
+            .is_some_and(|hoped| waiting.jobs.len() >= hoped)
+        {
+            waiting.hoped = None;
+            self.gathered.notify_one();
+        }
         Ok(!std::mem::replace(&mut waiting.working, true))
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.lock().jobs.len()
+    }
+
+    /// Waits until as many writers are back as the last commit had, but no longer than a part of what
+    /// that commit took.
+    async fn gather(&self, last: Pace) {
+        let patience = (last.took / 4).min(MAX_GATHERING);
+        if patience < LEAST_GATHERING {
+            return;
+        }
+        {
+            let mut waiting = self.waiting.lock();
+            if waiting.jobs.len() >= last.writers {
+                return;
+            }
+            waiting.hoped = Some(last.writers);
+        }
+        let in_time = tokio::time::timeout(patience, self.gathered.notified()).await;
+        if in_time.is_err() && self.waiting.lock().hoped.take().is_none() {
+            // They came at the last moment: what says so must not end the next wait.
+            self.gathered.notified().await;
+        }
     }
 
     /// Takes the next writes that can share a commit. `None` ends the task.
     fn take(&self, view: impl FnOnce(&mut dyn FnMut(&View)) -> bool) -> Option<Vec<Job>> {
-        let mut waiting = self.0.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.jobs.is_empty() {
             waiting.working = false;
             return None;
@@ -159,7 +212,9 @@ impl Touched {
 /// Works until no write waits.
 async fn drain(space: Arc<Space>, clock: Arc<dyn Clock>) {
     let mut idle = Idle(Some(&space.queue));
+    let mut pace = Pace::default();
     loop {
+        space.queue.gather(pace).await;
         let loaded = space.current().await;
         let jobs = space
             .queue
@@ -169,7 +224,14 @@ async fn drain(space: Arc<Space>, clock: Arc<dyn Clock>) {
             return;
         };
         match loaded {
-            Ok(()) => commit(&space, &clock, jobs).await,
+            Ok(()) => {
+                let (began, writers) = (Instant::now(), jobs.len());
+                commit(&space, &clock, jobs).await;
+                pace = Pace {
+                    took: began.elapsed(),
+                    writers: writers + space.queue.len(),
+                };
+            }
             Err(error) => refuse(jobs, &error),
         }
     }
@@ -181,7 +243,7 @@ struct Idle<'a>(Option<&'a Queue>);
 impl Drop for Idle<'_> {
     fn drop(&mut self) {
         if let Some(queue) = self.0 {
-            queue.0.lock().working = false;
+            queue.waiting.lock().working = false;
         }
     }
 }

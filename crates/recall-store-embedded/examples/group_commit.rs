@@ -1,5 +1,5 @@
 //! How many small events redb alone makes durable a second, so many of them a commit: the bound of
-//! the store's rate on a machine. Prints one line a group size: the size and the events a second.
+//! the store's rate on a machine. Prints the events a second.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -14,14 +14,17 @@ const CACHE_BYTES: usize = 8 * 1024 * 1024;
 const TIME: Duration = Duration::from_secs(2);
 
 fn main() {
-    let dir = std::env::args().nth(1).expect("usage: group_commit DIR");
-    for group in [1, 16, 32] {
-        let file = std::path::Path::new(&dir).join(format!("group-{group}.redb"));
-        let mut builder = Database::builder();
-        let database = builder.set_cache_size(CACHE_BYTES).create(file);
-        let rate = events_a_second(&database.expect("a new database"), group);
-        writeln!(std::io::stdout(), "{group} {rate:.0}").expect("stdout is open");
-    }
+    let mut arguments = std::env::args().skip(1);
+    let usage = "usage: group_commit DIR EVENTS_A_COMMIT";
+    let dir = arguments.next().expect(usage);
+    let group = arguments.next().and_then(|text| text.parse().ok());
+    let file = std::path::Path::new(&dir).join("group.redb");
+    // Each run begins with an empty file; there is none to remove the first time.
+    let _ = std::fs::remove_file(&file);
+    let mut builder = Database::builder();
+    let database = builder.set_cache_size(CACHE_BYTES).create(file);
+    let rate = events_a_second(&database.expect("a new database"), group.expect(usage));
+    writeln!(std::io::stdout(), "{rate:.0}").expect("stdout is open");
 }
 
 fn events_a_second(database: &Database, group: u64) -> f64 {

@@ -1,12 +1,13 @@
 //! The same load on both servers, in turns.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::load::{self, Load, Measured};
 use super::report::{Row, Sample};
 use super::requests::{self, Dice};
 use super::sides::Side;
-use super::{Plan, Scenario};
+use super::{Plan, Scenario, bare_commits};
 use crate::shell::say;
 
 /// Connections that load a memory.
@@ -19,6 +20,8 @@ pub(super) struct Comparison<'a> {
     pub(super) facts: u64,
     /// One for each exchange.
     pub(super) tokens: &'a [String],
+    /// Where redb is measured alone, beside each round of durable writes.
+    pub(super) bare: Option<&'a Path>,
 }
 
 /// A server with what it has been asked so far.
@@ -28,6 +31,8 @@ pub(super) struct Asked {
     dice: Dice,
     /// Statements and exchanges so far: none is made twice.
     next: u64,
+    /// What its memory was told.
+    pub(super) written: u64,
     tokens_used: usize,
 }
 
@@ -37,6 +42,7 @@ impl Asked {
             side,
             dice: Dice::new(seed),
             next: 0,
+            written: 0,
             tokens_used: 0,
         }
     }
@@ -62,6 +68,7 @@ impl Comparison<'_> {
         let rate = load::run(asked.side.address, load, &mut write)?
             .all_served()?
             .rate();
+        asked.written += self.facts;
         say(&format!("  {name}: {} facts at {rate:.0}/s", self.facts));
         Ok(rate)
     }
@@ -74,7 +81,11 @@ impl Comparison<'_> {
         mut theirs: Option<&mut Asked>,
     ) -> anyhow::Result<Row> {
         let mut row = Row::new(scenario.name(), scenario.floor());
+        let bare = self.bare.filter(|_| scenario == Scenario::Remember);
         for _ in 0..self.plan.rounds {
+            if let Some(dir) = bare {
+                row.bare.push(bare_commits(dir, self.plan.connections)?);
+            }
             row.ours.push(self.round(scenario, ours)?);
             if let Some(theirs) = theirs.as_deref_mut() {
                 row.theirs.push(self.round(scenario, theirs)?);
@@ -109,6 +120,7 @@ impl Comparison<'_> {
         let count = match scenario {
             // So many for this round that the later ones have theirs.
             Scenario::Exchange => left as u64 / 3,
+            Scenario::Remember | Scenario::TextRemember => self.plan.most_writes,
             _ => u64::MAX,
         };
         let load = Load {
@@ -121,6 +133,7 @@ impl Comparison<'_> {
             dice,
             next,
             tokens_used,
+            written,
         } = asked;
         let key = side.key.as_str();
         let mut write = |_: u64, out: &mut Vec<u8>| {
@@ -142,6 +155,10 @@ impl Comparison<'_> {
                 _ => requests::get(out, "/healthz"),
             }
         };
-        load::run(side.address, load, &mut write)?.all_served()
+        let measured = load::run(side.address, load, &mut write)?.all_served()?;
+        if matches!(scenario, Scenario::Remember | Scenario::TextRemember) {
+            *written += measured.latencies.len() as u64;
+        }
+        Ok(measured)
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Row {
     floor: Option<f64>,
     pub(super) ours: Vec<Sample>,
     pub(super) theirs: Vec<Sample>,
+    /// What redb alone gave just before each of our rounds.
+    pub(super) bare: Vec<f64>,
 }
 
 /// A figure of ours alone, and the most or least that it may be.
@@ -54,12 +56,20 @@ impl Row {
             floor,
             ours: Vec::new(),
             theirs: Vec::new(),
+            bare: Vec::new(),
         }
     }
 
     /// Our rate, the median of the rounds.
     pub(super) fn rate(&self) -> f64 {
         of(&self.ours, |sample| sample.rate)
+    }
+
+    /// Our rate as a share of redb's alone, by rounds: the disk is not the same a minute later.
+    pub(super) fn share_of_bare(&self) -> Option<f64> {
+        let rounds = self.ours.iter().zip(&self.bare);
+        let mut shares: Vec<f64> = rounds.map(|(ours, bare)| ours.rate / bare).collect();
+        (!shares.is_empty()).then(|| median(&mut shares))
     }
 
     fn ratio(&self) -> Option<f64> {
@@ -104,6 +114,7 @@ impl Row {
             "published": samples(&self.theirs),
             "ratio": self.ratio(),
             "floor": self.floor,
+            "redb_alone": self.bare,
         })
     }
 }
@@ -131,10 +142,14 @@ impl Figure {
 }
 
 impl Report {
-    /// Our rate in a load, if it was put.
+    /// A load, if it was put.
+    pub(super) fn row(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// Our rate in a load.
     pub(super) fn rate(&self, name: &str) -> Option<f64> {
-        let row = self.rows.iter().find(|row| row.name == name);
-        row.map(Row::rate)
+        self.row(name).map(Row::rate)
     }
 
     /// Adds a figure.

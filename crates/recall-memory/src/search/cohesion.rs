@@ -7,6 +7,8 @@ use super::{Index, ItemNo};
 
 /// Pairs to have seen before neighbours count at all.
 const MIN_PAIRS: u32 = 30;
+/// Less than this is chance: items that have nothing to do with each other vary by as much.
+const CHANCE: f64 = 0.05;
 /// Terms of an item that are compared; only very long items have more.
 const COMPARED: usize = 4_096;
 /// Earlier items to try for a live one to compare with.
@@ -23,13 +25,17 @@ pub(super) struct Cohesion {
 }
 
 impl Cohesion {
-    /// 0 when adjacent items are as strange to each other as any two, 1 when they share at least
-    /// twice as much.
+    /// 0 when adjacent items are as strange to each other as any two, but for chance; 1 when they
+    /// share at least twice as much.
     pub(super) fn reach(&self) -> f32 {
         if self.pairs < MIN_PAIRS || self.near == 0.0 {
             return 0.0;
         }
-        (self.near / self.far.max(1e-9) - 1.0).clamp(0.0, 1.0) as f32
+        let more = self.near / self.far.max(1e-9) - 1.0;
+        match more < CHANCE {
+            true => 0.0,
+            false => more.min(1.0) as f32,
+        }
     }
 }
 
@@ -49,12 +55,13 @@ impl Index {
         self.cohesion.far += self.overlap(&own, &self.rare_terms(other));
     }
 
-    /// A live item at least ten before this one where there are so many, picked by a hash.
+    /// A live item at least ten before this one where there are so many, picked by a hash. One of a
+    /// session, too: beside items of another sort any two of a session would look akin.
     fn any_earlier(&self, item: ItemNo) -> Option<ItemNo> {
         let earlier = u64::from(item).saturating_sub(10).max(1);
         (0..TRIES)
             .map(|round| ((u64::from(item) + round) * 7919 % earlier) as ItemNo)
-            .find(|&other| self.items.is_live(other))
+            .find(|&other| self.items.is_live(other) && self.items.is_in_session(other))
     }
 
     fn rare_terms(&self, item: ItemNo) -> Vec<TermNo> {

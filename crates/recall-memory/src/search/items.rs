@@ -149,6 +149,10 @@ impl Items {
         self.day[item as usize]
     }
 
+    pub(super) fn is_in_session(&self, item: ItemNo) -> bool {
+        self.session[item as usize] != NONE
+    }
+
     /// The live item before this one in its session, or `NONE`.
     pub(super) fn previous(&self, item: ItemNo) -> ItemNo {
         self.previous[item as usize]

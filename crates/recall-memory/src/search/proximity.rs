@@ -54,6 +54,11 @@ impl Proximity {
         }
     }
 
+    /// What no item gains more than.
+    pub(super) fn most(&self) -> f32 {
+        WEIGHT * self.pairs.iter().map(|pair| pair.weight).sum::<f32>()
+    }
+
     /// The gain of an item with these terms.
     pub(super) fn of(&mut self, item: &[TermNo]) -> f32 {
         self.last.fill(None);

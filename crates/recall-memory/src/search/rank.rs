@@ -1,8 +1,5 @@
 //! Scores the items that a question touches and keeps the best.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
 use super::items::NONE;
 use super::proximity::Proximity;
 use super::question::{Question, Wanted};
@@ -15,6 +12,8 @@ const TO_LATER: [f32; 3] = [0.60, 0.45, 0.30];
 const TO_EARLIER: [f32; 3] = [0.40, 0.30, 0.20];
 /// What a question about its asker adds to items that the assistant did not write.
 const AUTHOR: f32 = 1.5;
+/// A question whose terms have this share of the items, counted with repetition, is dense.
+const DENSE: usize = 4;
 /// The best items whose words are looked at in their order.
 const LOOKED_AT: usize = 100;
 
@@ -26,21 +25,21 @@ pub(super) fn best(
     keep: &dyn Fn(ItemNo) -> bool,
     scratch: &mut Scratch,
 ) -> Vec<Hit> {
+    scratch.dense = index.is_dense(question);
     for wanted in &question.wanted {
         index.spread(wanted, scratch);
     }
     let mut ranked = index.select(question, limit.max(LOOKED_AT), keep, scratch);
     if !question.pairs.is_empty() {
-        let mut proximity = Proximity::new(&question.pairs);
-        for candidate in ranked.iter_mut().take(LOOKED_AT) {
-            candidate.score += proximity.of(index.items.terms(candidate.item));
-        }
-        ranked.sort_unstable();
+        index.look_at_order(question, limit, &mut ranked);
     }
     ranked.truncate(limit);
     ranked
         .into_iter()
-        .map(|Ranked { item, score }| Hit { item, score })
+        .map(|ranked| Hit {
+            item: ranked.item(),
+            score: ranked.score(),
+        })
         .collect()
 }
 
@@ -49,6 +48,9 @@ impl Index {
     fn spread(&self, wanted: &Wanted, scratch: &mut Scratch) {
         let common = is_common(wanted.holders, self.items.live());
         let reach = if common { 0.0 } else { self.reach() };
+        if reach <= 0.0 {
+            return self.add_each(wanted, scratch);
+        }
         for &posting in self.postings.of(wanted.term) {
             let item = posting.item;
             if !self.items.is_live(item) {
@@ -56,11 +58,21 @@ impl Index {
             }
             let weight = in_item(wanted.weight, posting.times, self.items.norm(item));
             scratch.put(item, weight);
-            if reach > 0.0 {
-                self.spread_around(item, reach * weight, scratch);
-            }
+            self.spread_around(item, reach * weight, scratch);
         }
         scratch.end_term();
+    }
+
+    /// Adds a term's weight to the items that hold it. Where neighbours count nothing, an item gets
+    /// one weight a term, so there is no best to be found first.
+    fn add_each(&self, wanted: &Wanted, scratch: &mut Scratch) {
+        for &posting in self.postings.of(wanted.term) {
+            let item = posting.item;
+            if self.items.is_live(item) {
+                let weight = in_item(wanted.weight, posting.times, self.items.norm(item));
+                scratch.add(item, weight);
+            }
+        }
     }
 
     fn spread_around(&self, item: ItemNo, weight: f32, scratch: &mut Scratch) {
@@ -90,27 +102,53 @@ impl Index {
         keep: &dyn Fn(ItemNo) -> bool,
         scratch: &mut Scratch,
     ) -> Vec<Ranked> {
-        // The greatest, thus the worst of the best, is on top. `keep` is asked only about what would enter.
-        let mut best: BinaryHeap<Ranked> = BinaryHeap::new();
-        let Scratch {
-            total, candidates, ..
-        } = scratch;
-        for item in candidates.drain(..) {
-            let words = std::mem::take(&mut total[item as usize]);
-            let candidate = Ranked {
-                score: self.with_priors(item, words, question),
-                item,
-            };
-            let enters = best.len() < room || best.peek().is_some_and(|top| candidate < *top);
-            if !enters || !keep(item) {
-                continue;
+        let mut best = Best::new(room, question);
+        let offer = |best: &mut Best, item, words| {
+            let score = self.with_priors(item, words, question);
+            let candidate = Ranked::new(score, item);
+            if best.wants(candidate) && keep(item) {
+                best.push(candidate);
             }
-            best.push(candidate);
-            if best.len() > room {
-                best.pop();
+        };
+        if scratch.dense {
+            for (item, words) in (0..).zip(&scratch.total) {
+                if *words > best.least_words {
+                    offer(&mut best, item, *words);
+                }
+            }
+            scratch.total.fill(0.0);
+        } else {
+            for item in scratch.candidates.drain(..) {
+                let words = std::mem::take(&mut scratch.total[item as usize]);
+                offer(&mut best, item, words);
             }
         }
-        best.into_sorted_vec()
+        best.into_sorted()
+    }
+
+    /// Whether the question's terms touch a large part of the items.
+    fn is_dense(&self, question: &Question) -> bool {
+        let postings = question.wanted.iter();
+        let postings = postings.map(|wanted| self.postings.of(wanted.term).len());
+        postings.sum::<usize>() > self.items.written() / DENSE
+    }
+
+    /// Adds to the best items, in order, what the closeness of their words is worth.
+    fn look_at_order(&self, question: &Question, limit: usize, ranked: &mut [Ranked]) {
+        let mut proximity = Proximity::new(&question.pairs);
+        let most = proximity.most();
+        let mut leaders = Best::new(limit, question);
+        for candidate in ranked.iter_mut().take(LOOKED_AT) {
+            let (item, score) = (candidate.item(), candidate.score());
+            // Nothing behind it can gain its way among those that will be returned.
+            if !leaders.wants(Ranked::new(score + most, item)) {
+                break;
+            }
+            let gain = proximity.of(self.items.terms(item));
+            *candidate = Ranked::new(score + gain, item);
+            leaders.push(*candidate);
+        }
+        ranked.sort_unstable();
     }
 
     fn with_priors(&self, item: ItemNo, words: f32, question: &Question) -> f32 {
@@ -128,32 +166,123 @@ impl Index {
     }
 }
 
-/// An item with its score; the better one is less.
-#[derive(Clone, Copy, Debug)]
-struct Ranked {
-    score: f32,
-    item: ItemNo,
+/// Keeps the best of many: up to twice the room is taken in, then all but the best are dropped.
+struct Best {
+    room: usize,
+    found: Vec<Ranked>,
+    /// What does not beat it has no place.
+    worst: Option<Ranked>,
+    /// Words that are worth no more cannot beat it, whatever else an item has.
+    least_words: f32,
+    /// The most that priors multiply by, and add before that.
+    priors: (f32, f32),
 }
 
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other
-            .score
-            .total_cmp(&self.score)
-            .then(self.item.cmp(&other.item))
+impl Best {
+    fn new(room: usize, question: &Question) -> Self {
+        let factor = if question.personal { AUTHOR } else { 1.0 };
+        let gains = question.days.iter().map(|&(_, gain)| gain);
+        Self {
+            room,
+            found: Vec::with_capacity(room.min(LOOKED_AT) * 2),
+            worst: None,
+            least_words: 0.0,
+            priors: (factor, gains.fold(0.0, f32::max)),
+        }
+    }
+
+    fn wants(&self, candidate: Ranked) -> bool {
+        self.worst.is_none_or(|worst| candidate < worst)
+    }
+
+    fn push(&mut self, candidate: Ranked) {
+        self.found.push(candidate);
+        if self.found.len() >= self.room.saturating_mul(2) {
+            self.drop_rest();
+        }
+    }
+
+    fn drop_rest(&mut self) {
+        if self.room > 0 && self.found.len() > self.room {
+            self.found.select_nth_unstable(self.room - 1);
+            self.found.truncate(self.room);
+            self.worst = self.found.last().copied();
+            self.least_words = self
+                .worst
+                .map_or(0.0, |worst| self.words_for(worst.score()));
+        }
+    }
+
+    /// A little less than the words that a score takes at least.
+    fn words_for(&self, score: f32) -> f32 {
+        const ROUNDING: f32 = 0.999;
+        let (factor, gain) = self.priors;
+        ((score * ROUNDING) / factor - gain).max(0.0)
+    }
+
+    fn into_sorted(mut self) -> Vec<Ranked> {
+        self.drop_rest();
+        self.found.sort_unstable();
+        self.found
     }
 }
 
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+/// An item with its score; the better one is less. One number, because most of a search for the best
+/// is comparing: the score turned round so that more is less, then the item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ranked(u64);
+
+impl Ranked {
+    fn new(score: f32, item: ItemNo) -> Self {
+        Self(u64::from(!ascending(score)) << 32 | u64::from(item))
+    }
+
+    fn score(self) -> f32 {
+        let bits = !((self.0 >> 32) as u32);
+        f32::from_bits(if bits & SIGN == 0 {
+            !bits
+        } else {
+            bits & !SIGN
+        })
+    }
+
+    fn item(self) -> ItemNo {
+        self.0 as u32
     }
 }
 
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
+const SIGN: u32 = 1 << 31;
+
+/// A number whose order is that of [`f32::total_cmp`].
+fn ascending(score: f32) -> u32 {
+    let bits = score.to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-impl Eq for Ranked {}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_better_score_is_less_and_then_the_earlier_item() {
+        let scores = [
+            f32::INFINITY,
+            3.5,
+            3.25,
+            1e-40,
+            0.0,
+            -0.0,
+            -1.0,
+            f32::NEG_INFINITY,
+        ];
+        let ranked: Vec<_> = scores
+            .iter()
+            .flat_map(|&score| [Ranked::new(score, 7), Ranked::new(score, u32::MAX - 1)])
+            .collect();
+        assert!(ranked.is_sorted_by(|a, b| a < b), "{ranked:?}");
+        for (pair, score) in ranked.chunks(2).zip(scores) {
+            assert_eq!(pair[0].score().to_bits(), score.to_bits());
+            assert_eq!([pair[0].item(), pair[1].item()], [7, u32::MAX - 1]);
+        }
+    }
+}

@@ -16,8 +16,10 @@ pub(super) struct Scratch {
     best: Vec<f32>,
     /// Items whose `best` is set.
     noted: Vec<ItemNo>,
-    /// Items whose `total` is set.
+    /// Items whose `total` is set, unless `dense`.
     pub(super) candidates: Vec<ItemNo>,
+    /// Whether so many items are touched that it is cheaper to look at all than to note which.
+    pub(super) dense: bool,
 }
 
 impl Scratch {
@@ -27,6 +29,7 @@ impl Scratch {
             best: Vec::new(),
             noted: Vec::new(),
             candidates: Vec::new(),
+            dense: false,
         }
     }
 
@@ -41,17 +44,23 @@ impl Scratch {
         }
     }
 
+    /// Adds a weight to the score of an item.
+    pub(super) fn add(&mut self, item: ItemNo, weight: f32) {
+        let total = &mut self.total[item as usize];
+        if !self.dense && *total == 0.0 {
+            self.candidates.push(item);
+        }
+        *total += weight;
+    }
+
     /// Adds the best weights of the term at hand to the scores.
     pub(super) fn end_term(&mut self) {
-        for &item in &self.noted {
-            let total = &mut self.total[item as usize];
-            if *total == 0.0 {
-                self.candidates.push(item);
-            }
-            *total += self.best[item as usize];
-            self.best[item as usize] = 0.0;
+        let mut noted = std::mem::take(&mut self.noted);
+        for item in noted.drain(..) {
+            let best = std::mem::take(&mut self.best[item as usize]);
+            self.add(item, best);
         }
-        self.noted.clear();
+        self.noted = noted;
     }
 }
 

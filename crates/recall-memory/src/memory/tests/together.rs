@@ -1,11 +1,17 @@
 //! Many callers at once.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use recall_store::SystemClock;
 use serde_json::{Value, json};
 
-use super::support::World;
+use super::support::shared::SharedStore;
+use super::support::{World, config};
 use crate::Operation::{History, Recall, Remember};
+use crate::{Args, Memory, Surface, Writer};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn eight_equal_remembers_make_one_event() {
@@ -149,4 +155,44 @@ async fn a_caller_that_goes_away_leaves_a_whole_write_or_none() {
     world.say("user", "role", json!("cook")).await;
     let revision = world.revision().await;
     assert!(revision == 1 || revision == 3, "{revision}");
+}
+
+/// Four writers begin, four more come while the first commit is under way. From then on all eight
+/// ride together, instead of four and four in turns.
+#[tokio::test(start_paused = true)]
+async fn writers_of_a_slow_store_share_every_commit() {
+    const WRITES: u64 = 10;
+    let mut store = SharedStore::new(true);
+    store.exclusive = true;
+    store.commit_time = Duration::from_millis(20);
+    let store = Arc::new(store);
+    let port = Arc::clone(&store);
+    let memory = Memory::new(port, Arc::new(SystemClock), config(Surface::Typed, false));
+    let write_all = |writer: u64| {
+        let memory = memory.clone();
+        async move {
+            for no in 0..WRITES {
+                let args = json!({"subject": format!("s{writer}-{no}"), "predicate": "name", "value": "x"});
+                let args = Args::parse(args.to_string().as_bytes()).unwrap();
+                let ns = "test".parse().unwrap();
+                let by = Writer {
+                    key_id: format!("k{writer}"),
+                };
+                let call = memory.call(&ns, &by, Remember, args);
+                call.await.unwrap();
+            }
+        }
+    };
+    let first: Vec<_> = (0..4)
+        .map(|writer| tokio::spawn(write_all(writer)))
+        .collect();
+    tokio::time::sleep(store.commit_time / 2).await;
+    let second: Vec<_> = (4..8)
+        .map(|writer| tokio::spawn(write_all(writer)))
+        .collect();
+    for writer in first.into_iter().chain(second) {
+        writer.await.unwrap();
+    }
+    let commits = store.commits.load(Ordering::SeqCst);
+    assert!(commits <= WRITES + 2, "{commits} commits");
 }

@@ -13,6 +13,10 @@ use recall_store::{
 pub(crate) struct SharedStore {
     pub(crate) inner: MemoryStore,
     conditional: bool,
+    /// Promises all the same that nobody else writes.
+    pub(crate) exclusive: bool,
+    /// How long each commit takes.
+    pub(crate) commit_time: Duration,
     /// The next commit happens and its answer is lost.
     pub(crate) lose_answer: AtomicBool,
     pub(crate) down: AtomicBool,
@@ -29,6 +33,8 @@ impl SharedStore {
         Self {
             inner: MemoryStore::new(),
             conditional,
+            exclusive: false,
+            commit_time: Duration::ZERO,
             lose_answer: AtomicBool::new(false),
             down: AtomicBool::new(false),
             down_after_commit: AtomicBool::new(false),
@@ -49,7 +55,7 @@ impl SharedStore {
 impl Store for SharedStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            exclusive: false,
+            exclusive: self.exclusive,
             conditional_append: self.conditional,
             ..self.inner.capabilities()
         }
@@ -69,6 +75,9 @@ impl Store for SharedStore {
                 });
             }
             tokio::task::yield_now().await;
+            if !self.commit_time.is_zero() {
+                tokio::time::sleep(self.commit_time).await;
+            }
             let committed = self.inner.commit(ns, batch).await?;
             if self.down_after_commit.load(Ordering::SeqCst) {
                 self.down.store(true, Ordering::SeqCst);
