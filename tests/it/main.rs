@@ -4,6 +4,7 @@
 //! the tests run on several threads.
 
 mod agents;
+mod doctor;
 mod exchange;
 mod herd;
 mod isolation;
@@ -14,6 +15,7 @@ mod pod_watch;
 mod readme;
 mod security;
 mod simulated;
+mod tls;
 
 #[cfg(feature = "k8s")]
 mod k8s;

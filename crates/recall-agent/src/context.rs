@@ -1,6 +1,6 @@
 //! Loading what a briefing is made of.
 
-use recall_store::RecordKind;
+use recall_store::{LeaseState, RecordKind};
 use serde_json::Value;
 
 use crate::agents::{Inner, Seat};
@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::head::{Head, Settings};
 use crate::limits::{MAX_CONSIDERED, MAX_MEMORIES};
 use crate::objects::{OutputRef, WorkingState};
+use crate::ownership::holder_words;
 use crate::records::read;
 use crate::session::Session;
 
@@ -43,7 +44,21 @@ impl Inner {
             memories: self.memories(seat, state.as_ref()).await?,
             state,
         };
-        Ok(briefing::build(&material))
+        let mut context = briefing::build(&material);
+        if hold.is_none() {
+            self.name_holder(seat, &mut context).await?;
+        }
+        Ok(context)
+    }
+
+    /// Tells a reader who has the agent now, and until when.
+    async fn name_holder(&self, seat: &Seat, context: &mut Value) -> Result<(), Error> {
+        let lease = self.store.inspect(&seat.ns, seat.agent.as_str()).await?;
+        if let Some(LeaseState { grant, live: true }) = lease {
+            context["held_by"] = holder_words(&grant).into();
+            context["held_until"] = grant.expires_at.to_string().into();
+        }
+        Ok(())
     }
 
     /// The newest outputs, newest first, each once.

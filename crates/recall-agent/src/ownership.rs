@@ -65,13 +65,14 @@ pub(crate) fn standing(head: &Head, lease: Option<LeaseState>, session: &Session
 
 /// The refusal of a lease that another holds.
 pub(crate) fn held(grant: &Grant) -> Error {
-    // The holder's own words stand after the mark.
-    let holder = grant
-        .holder
-        .split_once(' ')
-        .map_or(grant.holder.as_str(), |(_, words)| words);
     Error::Held {
-        holder: holder.to_owned(),
+        holder: holder_words(grant).to_owned(),
         until: grant.expires_at,
     }
+}
+
+/// How the holder of a lease calls itself: what stands after the mark of its session.
+pub(crate) fn holder_words(grant: &Grant) -> &str {
+    let words = grant.holder.split_once(' ');
+    words.map_or(grant.holder.as_str(), |(_, words)| words)
 }

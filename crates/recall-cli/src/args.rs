@@ -1,6 +1,6 @@
 //! What the command line can say.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -40,9 +40,49 @@ pub(crate) struct ServerArgs {
     /// Certificates to trust instead of the system's.
     #[arg(long, env = "RECALL_CA_FILE", value_name = "FILE", global = true)]
     pub(crate) ca_file: Option<PathBuf>,
+    /// A certificate to show to a server that asks for one (PEM).
+    #[arg(
+        long,
+        env = "RECALL_CLIENT_CERT_FILE",
+        value_name = "FILE",
+        requires = "client_key_file",
+        global = true
+    )]
+    pub(crate) client_cert_file: Option<PathBuf>,
+    /// The private key of that certificate (PEM).
+    #[arg(
+        long,
+        env = "RECALL_CLIENT_KEY_FILE",
+        value_name = "FILE",
+        requires = "client_cert_file",
+        global = true
+    )]
+    pub(crate) client_key_file: Option<PathBuf>,
     /// Allow http:// to a host outside this machine and the cluster.
     #[arg(long, global = true)]
     pub(crate) insecure: bool,
+}
+
+impl ServerArgs {
+    /// What a TLS connection is made with.
+    pub(crate) fn tls(&self) -> TlsArgs<'_> {
+        TlsArgs {
+            ca_file: self.ca_file.as_deref(),
+            identity: self
+                .client_cert_file
+                .as_deref()
+                .zip(self.client_key_file.as_deref()),
+        }
+    }
+}
+
+/// Whom to trust, and what to show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TlsArgs<'a> {
+    /// Certificates to trust instead of the system's.
+    pub(crate) ca_file: Option<&'a Path>,
+    /// The client's certificate and its private key.
+    pub(crate) identity: Option<(&'a Path, &'a Path)>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,6 +102,8 @@ pub(crate) enum Command {
     History(HistoryArgs),
     /// Show what changed between two times.
     Diff(DiffArgs),
+    /// Check every step from this process to its memory; names the one that fails and the fix.
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -193,6 +235,19 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     pub(crate) subject: Option<String>,
     /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Write nothing; without this one line is written, read back and withdrawn.
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// The agent whose lease to look at; a pod's own if left out.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -7,14 +7,15 @@ use anyhow::Context;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::args::TlsArgs;
 use crate::server::Server;
 
 /// One request, its answer included.
@@ -38,14 +39,9 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    pub(crate) fn new(server: Server, ca_file: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn new(server: Server, tls: TlsArgs<'_>) -> anyhow::Result<Self> {
         let builder = HttpsConnectorBuilder::new();
-        let https = match ca_file {
-            Some(path) => builder.with_tls_config(trusting(path)?),
-            None => builder
-                .with_native_roots()
-                .context("no trusted certificates on this machine")?,
-        };
+        let https = builder.with_tls_config(config(tls)?);
         let connector = https.https_or_http().enable_http1().build();
         let http = HyperClient::builder(TokioExecutor::new()).build(connector);
         Ok(Self { http, server })
@@ -141,21 +137,41 @@ impl Answer {
     }
 }
 
-fn trusting(path: &Path) -> anyhow::Result<rustls::ClientConfig> {
+fn config(tls: TlsArgs<'_>) -> anyhow::Result<rustls::ClientConfig> {
+    let builder = match tls.ca_file {
+        Some(path) => rustls::ClientConfig::builder().with_root_certificates(roots(path)?),
+        None => rustls::ClientConfig::builder()
+            .with_native_roots()
+            .context("no trusted certificates on this machine: name some with --ca-file")?,
+    };
+    let Some((cert, key)) = tls.identity else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain = certificates("--client-cert-file", cert)?;
+    let key = PrivateKeyDer::from_pem_file(key)
+        .with_context(|| format!("--client-key-file {} holds no key in PEM", key.display()))?;
+    builder
+        .with_client_auth_cert(chain, key)
+        .context("--client-cert-file does not go with --client-key-file")
+}
+
+fn roots(path: &Path) -> anyhow::Result<rustls::RootCertStore> {
     let mut roots = rustls::RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(path)
-        .with_context(|| format!("--ca-file {} cannot be read", path.display()))?;
-    for certificate in certificates {
-        let certificate =
-            certificate.with_context(|| format!("--ca-file {} is not PEM", path.display()))?;
+    for certificate in certificates("--ca-file", path)? {
         roots.add(certificate)?;
     }
+    Ok(roots)
+}
+
+fn certificates(flag: &str, path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let found = CertificateDer::pem_file_iter(path)
+        .with_context(|| format!("{flag} {} cannot be read", path.display()))?;
+    let found: Result<Vec<_>, _> = found.collect();
+    let found = found.with_context(|| format!("{flag} {} is not PEM", path.display()))?;
     anyhow::ensure!(
-        !roots.is_empty(),
-        "--ca-file {} holds no certificate",
+        !found.is_empty(),
+        "{flag} {} holds no certificate",
         path.display()
     );
-    Ok(rustls::ClientConfig::builder()
-        .with_root_certificates(roots)
-        .with_no_client_auth())
+    Ok(found)
 }

@@ -95,6 +95,21 @@ impl Credential {
         }))
     }
 
+    /// The file of the token that keys are exchanged for, if there is no key at hand.
+    pub(crate) fn token_file(&self) -> Option<&Path> {
+        self.token_file.as_deref()
+    }
+
+    /// The token itself, read anew.
+    pub(crate) fn token(&self) -> anyhow::Result<SecretString> {
+        read(self.token_file().context("there is no token file")?)
+    }
+
+    /// The key that was given, before any exchange.
+    pub(crate) fn given(self) -> Option<SecretString> {
+        self.state.into_inner().key
+    }
+
     /// A key to use now, renewed if it is past half its life.
     pub(crate) async fn key(&self, client: &Client) -> Result<SecretString, Failure> {
         let mut state = self.state.lock().await;
@@ -155,8 +170,7 @@ impl Credential {
 
     async fn ask(&self, client: &Client) -> Result<(SecretString, Duration), Failure> {
         let path = self
-            .token_file
-            .as_deref()
+            .token_file()
             .ok_or_else(|| failure("there is no token file"))?;
         let token = read(path).map_err(|error| failure(format!("{error:#}")))?;
         let body = json!({ "token": token.expose_secret() }).to_string();
@@ -243,7 +257,7 @@ fn failure(message: impl Into<String>) -> Failure {
 }
 
 /// Reads a secret file anew: kubelet swaps the file behind the path. One trailing newline goes.
-fn read(path: &Path) -> anyhow::Result<SecretString> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<SecretString> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let text = text.strip_suffix('\n').unwrap_or(&text);

@@ -5,6 +5,7 @@ mod ask;
 mod client;
 mod connect;
 mod credential;
+mod doctor;
 mod key;
 mod memory;
 mod output;
@@ -49,5 +50,6 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Forget(arguments) => memory::forget(&cli.server, arguments).await,
         Command::History(arguments) => memory::history(&cli.server, arguments).await,
         Command::Diff(arguments) => memory::diff(&cli.server, arguments).await,
+        Command::Doctor(arguments) => doctor::run(&cli.server, &arguments).await,
     }
 }

@@ -3,9 +3,14 @@
 use anyhow::{Context, bail};
 use http::Uri;
 
-/// The base address without a trailing slash.
+/// A server's address.
 #[derive(Debug, Clone)]
-pub(crate) struct Server(String);
+pub(crate) struct Server {
+    /// Without a trailing slash.
+    base: String,
+    host: String,
+    port: u16,
+}
 
 impl Server {
     /// Reads an address and refuses to send credentials in the clear to a host outside this machine
@@ -27,12 +32,26 @@ impl Server {
             ),
             _ => bail!("--server {text:?}: must begin with http:// or https://"),
         }
-        Ok(Self(text.to_owned()))
+        let default = if uri.scheme_str() == Some("https") {
+            443
+        } else {
+            80
+        };
+        Ok(Self {
+            base: text.to_owned(),
+            host: host.to_owned(),
+            port: uri.port_u16().unwrap_or(default),
+        })
+    }
+
+    /// Host and port.
+    pub(crate) fn place(&self) -> (&str, u16) {
+        (&self.host, self.port)
     }
 
     /// The address of a path on this server.
     pub(crate) fn at(&self, path: &str) -> anyhow::Result<Uri> {
-        format!("{}{path}", self.0)
+        format!("{}{path}", self.base)
             .parse()
             .with_context(|| format!("no address for {path}"))
     }

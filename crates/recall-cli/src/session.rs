@@ -144,7 +144,7 @@ fn client(arguments: &ServerArgs) -> anyhow::Result<Client> {
         .as_deref()
         .context("no server: give --server or RECALL_URL")?;
     let server = Server::parse(address, arguments.insecure)?;
-    Client::new(server, arguments.ca_file.as_deref())
+    Client::new(server, arguments.tls())
 }
 
 fn on_this_machine(address: &str) -> bool {

@@ -14,9 +14,11 @@ mod pod_watch;
 mod readiness;
 mod run;
 mod start;
+mod tls;
 
 pub use config::{
-    Backend, Config, ConfigError, Kubernetes, Origin, ServiceAccount, Settings, TenantLabel, Watch,
+    Backend, Config, ConfigError, Kubernetes, Origin, ServiceAccount, Settings, TenantLabel,
+    TlsFiles, Watch,
 };
 pub use exit::{Failure, main};
 pub use run::{Server, run};

@@ -8,13 +8,17 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use recall_api::Peer;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
+
+use crate::tls::Tls;
 
 /// A client that takes longer to send a request's head is cut off.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -31,8 +35,14 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// After a failed accept (no file descriptors left), so as not to spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves `router` on `listener` until `stop`, then finishes what is under way.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+/// Serves `router` on `listener`, over TLS if there is one, until `stop`; then finishes what is under
+/// way.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    router: Router,
+    stop: CancellationToken,
+) {
     let server = builder();
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -48,30 +58,21 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             },
             () = stop.cancelled() => break,
         };
-        let peer = Peer(address.ip());
-        let service = router
-            .clone()
-            .map_request(move |mut request: Request<Incoming>| {
-                request.extensions_mut().insert(peer);
-                request
-            });
-        let service = TowerToHyperService::new(service);
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             tracing::debug!("a connection was hung up on: too many are open");
             continue;
         };
-        let (server, watcher) = (server.clone(), graceful.watcher());
+        let connection = Connection {
+            server: server.clone(),
+            watcher: graceful.watcher(),
+            router: router.clone(),
+            peer: Peer(address.ip()),
+        };
+        let acceptor = tls.as_ref().map(Tls::acceptor);
         tokio::spawn(async move {
-            if tokio::time::timeout(HEADER_TIMEOUT, speaks(&stream))
-                .await
-                .is_err()
-            {
-                tracing::debug!("a connection that said nothing was hung up on");
-                return;
-            }
-            let connection = server.serve_connection(prepare(stream), service);
-            if let Err(error) = watcher.watch(connection.into_owned()).await {
-                tracing::debug!(error, "a connection ended early");
+            match acceptor {
+                Some(acceptor) => connection.secured(stream, acceptor).await,
+                None => connection.plain(stream).await,
             }
             drop(place);
         });
@@ -82,6 +83,65 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
         .is_err()
     {
         tracing::warn!("requests still under way after 10 s were cut off");
+    }
+}
+
+/// One connection, and what it needs to be served.
+struct Connection {
+    server: auto::Builder<TokioExecutor>,
+    watcher: Watcher,
+    router: Router,
+    peer: Peer,
+}
+
+impl Connection {
+    async fn plain(self, stream: TcpStream) {
+        let spoke = tokio::time::timeout(HEADER_TIMEOUT, speaks(&stream)).await;
+        if spoke.is_err() {
+            tracing::debug!("a connection that said nothing was hung up on");
+            return;
+        }
+        prepare(&stream);
+        self.talk(stream).await;
+    }
+
+    async fn secured(mut self, stream: TcpStream, acceptor: TlsAcceptor) {
+        prepare(&stream);
+        let stream = match tokio::time::timeout(HEADER_TIMEOUT, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a TLS handshake failed");
+                return;
+            }
+            Err(_) => {
+                tracing::debug!("a TLS handshake took too long");
+                return;
+            }
+        };
+        // The protocol was agreed on; telling it from the first bytes is not bounded in time.
+        self.server = match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => self.server.http2_only(),
+            _ => self.server.http1_only(),
+        };
+        self.talk(stream).await;
+    }
+
+    async fn talk(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let peer = self.peer;
+        let service = self
+            .router
+            .map_request(move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(peer);
+                request
+            });
+        let service = TowerToHyperService::new(service);
+        let connection = self
+            .server
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
+        if let Err(error) = self.watcher.watch(connection).await {
+            tracing::debug!(error, "a connection ended early");
+        }
     }
 }
 
@@ -120,10 +180,9 @@ fn builder() -> auto::Builder<TokioExecutor> {
     server
 }
 
-fn prepare(stream: TcpStream) -> TokioIo<TcpStream> {
-    // Answers are small and whole: waiting to fill a packet only adds delay.
+/// Answers are small and whole: waiting to fill a packet only adds delay.
+fn prepare(stream: &TcpStream) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its delay");
     }
-    TokioIo::new(stream)
 }

@@ -25,6 +25,7 @@ use crate::life::KeyLife;
 use crate::listen::serve;
 use crate::pod_watch::PodWatch;
 use crate::readiness;
+use crate::tls::Tls;
 
 /// How often dead keys are erased.
 const SWEEP_PERIOD: Duration = Duration::from_secs(60);
@@ -38,6 +39,7 @@ pub struct Server {
     registry: Registry,
     checks: Vec<Check>,
     watch: Option<PodWatch>,
+    tls: Option<Tls>,
 }
 
 impl Server {
@@ -48,6 +50,7 @@ impl Server {
     /// [`Failure`], by what stopped it.
     pub async fn bind(config: Config) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let tls = config.tls.clone().map(Tls::load).transpose()?;
         let mut registry = Registry::default();
         let store = open_store(&config.backend)?;
         let memory = memory(&config, Arc::clone(&store), Arc::clone(&clock))?;
@@ -90,6 +93,7 @@ impl Server {
             registry,
             checks,
             watch,
+            tls,
         })
     }
 
@@ -119,6 +123,7 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
         registry,
         mut checks,
         watch,
+        tls,
     } = server;
     for (name, listener) in [("api", &listener), ("admin", &admin_listener)] {
         if let Ok(address) = listener.local_addr() {
@@ -132,6 +137,9 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
     if let Some(watch) = watch {
         beside.spawn(watch.run());
     }
+    if let Some(tls) = &tls {
+        beside.spawn(tls.clone().follow_files());
+    }
     let admin = AdminState {
         registry: Arc::new(registry),
         checks: checks.into(),
@@ -140,10 +148,11 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
     let admin_stop = CancellationToken::new();
     let admin = tokio::spawn(serve(
         admin_listener,
+        None,
         admin_router(admin),
         admin_stop.clone(),
     ));
-    serve(listener, router(api), stop).await;
+    serve(listener, tls, router(api), stop).await;
     beside.shutdown().await;
     admin_stop.cancel();
     admin

@@ -428,17 +428,27 @@ fn text_of(issued: &Issued, lifetime: Duration) -> String {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     #[expect(
         clippy::disallowed_methods,
-        reason = "a claim of a fake token, read by people only"
+        reason = "a claim of a fake token: clients may look at it, the fake API server does not"
     )]
     let now = std::time::SystemTime::now();
     let now = now
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default();
+    let mut holder = json!({
+        "namespace": issued.namespace,
+        "serviceaccount": {
+            "name": issued.service_account, "uid": issued.service_account_uid,
+        },
+    });
+    if let Some((name, uid)) = &issued.pod {
+        holder["pod"] = json!({ "name": name, "uid": uid });
+    }
     let claims = json!({
         "aud": issued.audiences,
         "exp": (now + lifetime).as_secs(),
         "iat": now.as_secs(),
         "jti": issued.id,
+        "kubernetes.io": holder,
         "sub": format!("system:serviceaccount:{}:{}", issued.namespace, issued.service_account),
     });
     let header = json!({ "alg": "RS256", "kid": "fake" });

@@ -55,6 +55,8 @@ fn arguments(url: &str) -> ServerArgs {
         key: Some("rcl_key".to_owned()),
         token_file: None,
         ca_file: None,
+        client_cert_file: None,
+        client_key_file: None,
         insecure: false,
     }
 }

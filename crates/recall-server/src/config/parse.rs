@@ -33,6 +33,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Address of the admin routes.
     pub admin_listen: SocketAddr,
+    /// TLS on the Memory API, if on.
+    pub tls: Option<TlsFiles>,
     /// Where memory is kept.
     pub backend: Backend,
     /// The tools offered.
@@ -59,6 +61,17 @@ pub struct Config {
     pub log_format: LogFormat,
     /// What is logged.
     pub log_filter: String,
+}
+
+/// The files that TLS is made of, all in PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate chain, the server's own first.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// Authorities that clients' certificates must come from; clients need none if absent.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// The configuration of the token exchange.
@@ -123,6 +136,7 @@ impl Config {
         Ok(Self {
             listen: read.required("listen", address)?,
             admin_listen: read.required("admin-listen", address)?,
+            tls: read.tls()?,
             backend: read.backend()?,
             surface,
             open: read.optional("open", |text| Ok::<_, String>(text == "true"))?,
@@ -191,6 +205,27 @@ impl Read<'_> {
 
     fn switch(&self, flag: &'static str) -> bool {
         self.0.get(flag).is_some_and(|(text, _)| text == "true")
+    }
+
+    fn tls(&self) -> Result<Option<TlsFiles>, ConfigError> {
+        let pair = (self.path("tls-cert-file")?, self.path("tls-key-file")?);
+        let client_ca = self.path("tls-client-ca-file")?;
+        let refusal = match (pair, client_ca) {
+            ((Some(cert), Some(key)), client_ca) => {
+                return Ok(Some(TlsFiles {
+                    cert,
+                    key,
+                    client_ca,
+                }));
+            }
+            ((None, None), None) => return Ok(None),
+            ((Some(_), None), _) => "--tls-cert-file needs the certificate's --tls-key-file",
+            ((None, Some(_)), _) => "--tls-key-file needs its --tls-cert-file",
+            ((None, None), Some(_)) => {
+                "--tls-client-ca-file needs TLS: give --tls-cert-file and --tls-key-file"
+            }
+        };
+        Err(ConfigError::Together(refusal.to_owned()))
     }
 
     fn backend(&self) -> Result<Backend, ConfigError> {

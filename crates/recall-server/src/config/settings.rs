@@ -65,7 +65,7 @@ impl Settings {
         let flags = flags(arguments)?;
         let (variables, unknown_variables) = variables(environment)?;
         let mut values = BTreeMap::new();
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             if let Some(default) = setting.default {
                 values.insert(setting.name, (default.to_owned(), Origin::Default));
             }
@@ -122,7 +122,7 @@ impl Settings {
 impl fmt::Display for Settings {
     /// One `name = value # origin` line a setting, secrets masked: a valid configuration file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             let Some((text, origin)) = self.get(setting.name) else {
                 continue;
             };

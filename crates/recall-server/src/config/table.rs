@@ -49,7 +49,7 @@ const fn switch(name: &'static str, default: Option<&'static str>, help: &'stati
 }
 
 /// All settings, in the order of the help text.
-pub(crate) static SETTINGS: [Setting; 37] = [
+pub(crate) static SETTINGS: &[Setting] = &[
     value(
         "listen",
         "ADDR",
@@ -61,6 +61,24 @@ pub(crate) static SETTINGS: [Setting; 37] = [
         "ADDR",
         Some("127.0.0.1:9090"),
         "Address of /livez, /readyz and /metrics; never serves data",
+    ),
+    value(
+        "tls-cert-file",
+        "FILE",
+        None,
+        "Serve the Memory API over TLS with this certificate chain (PEM), read again when it changes",
+    ),
+    value(
+        "tls-key-file",
+        "FILE",
+        None,
+        "Private key of the certificate (PEM)",
+    ),
+    value(
+        "tls-client-ca-file",
+        "FILE",
+        None,
+        "Serve only clients with a certificate of one of these authorities (PEM)",
     ),
     value(
         "backend",
