@@ -334,3 +334,191 @@ async fn a_pod_takes_over_at_once_from_one_that_is_gone_and_never_from_one_that_
         .await
         .expect("it owns the agent");
 }
+
+impl Running {
+    /// Sends a request of an operator, or of somebody who wants to be one.
+    async fn operator(&self, method: &str, path: &str, key: &str) -> Answer {
+        let (url, bearer) = (
+            format!("{}{path}", self.server.url),
+            format!("Bearer {key}"),
+        );
+        let headers = [("authorization", bearer.as_str())];
+        let answer = self.http.send(method, &url, &headers, "");
+        answer.await.expect("an answer")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_sees_agents_and_ends_a_lease_on_record() {
+    let mut running = Running::start(&[]);
+    let owner = running.mint(json!({})).await;
+    running
+        .tool(&owner, "agent_resume", json!({ "holder": "stuck" }))
+        .await
+        .expect("it is free");
+    let begun = json!({ "tool": "deploy", "class": "external" });
+    running
+        .tool(&owner, "begin_action", begun)
+        .await
+        .expect("it owns the agent");
+
+    let admin = running.admin.clone();
+    let list = running
+        .operator("GET", "/v1/agents?namespace=team:a", &admin)
+        .await;
+    let seen = list.json()["agents"][0].take();
+    assert_eq!(
+        (list.status, &seen["lease"]["holder"]),
+        (200, &json!("stuck")),
+        "{seen}"
+    );
+    let show = running
+        .operator("GET", "/v1/agents/coder?namespace=team:a", &admin)
+        .await;
+    assert_eq!(show.json()["pending_actions"][0]["tool"], "deploy");
+
+    let lease = "/v1/agents/coder/lease?namespace=team:a";
+    let broken = running.operator("DELETE", lease, &admin).await;
+    assert_eq!(
+        (broken.status, &broken.json()["broken"]),
+        (200, &json!(true))
+    );
+    let again = running.operator("DELETE", lease, &admin).await;
+    assert_eq!(
+        (again.status, &again.json()["broken"]),
+        (200, &json!(false))
+    );
+    let refusal = running
+        .tool(&owner, "record_turn", turn("x"))
+        .await
+        .expect_err("it has lost");
+    assert!(refusal.starts_with("lease was lost"), "{refusal}");
+    let log = running
+        .server
+        .log_with("lease_broken")
+        .expect("it is on record");
+    let line = log
+        .lines()
+        .find(|line| line.contains("lease_broken"))
+        .expect("a line");
+    for part in ["recall::audit", "team:a", "coder", "stuck"] {
+        assert!(line.contains(part), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_an_operator_sees_agents_and_only_by_a_whole_name() {
+    let running = Running::start(&[]);
+    let owner = running.mint(json!({})).await;
+    for (method, path, key, expected) in [
+        (
+            "GET",
+            "/v1/agents?namespace=team:a",
+            &owner,
+            (403, "forbidden"),
+        ),
+        (
+            "DELETE",
+            "/v1/agents/coder/lease?namespace=team:a",
+            &owner,
+            (403, "forbidden"),
+        ),
+        (
+            "GET",
+            "/v1/agents",
+            &running.admin,
+            (400, "invalid_argument"),
+        ),
+        (
+            "GET",
+            "/v1/agents?namespace=",
+            &running.admin,
+            (400, "invalid_argument"),
+        ),
+        (
+            "GET",
+            "/v1/agents?namespace=team:a&limit=0",
+            &running.admin,
+            (400, "invalid_argument"),
+        ),
+        (
+            "GET",
+            "/v1/agents?namespace=team:a&x=1",
+            &running.admin,
+            (400, "invalid_argument"),
+        ),
+        (
+            "GET",
+            "/v1/agents/a%20b?namespace=team:a",
+            &running.admin,
+            (400, "invalid_argument"),
+        ),
+        (
+            "GET",
+            "/v1/agents/coder?namespace=team:a",
+            &running.admin,
+            (404, "not_found"),
+        ),
+        (
+            "GET",
+            "/v1/agents/coder/x?namespace=team:a",
+            &running.admin,
+            (404, "not_found"),
+        ),
+        (
+            "POST",
+            "/v1/agents?namespace=team:a",
+            &running.admin,
+            (405, "method_not_allowed"),
+        ),
+    ] {
+        let answer = running.operator(method, path, key).await;
+        let found = (answer.status, answer.code());
+        assert_eq!((found.0, found.1.as_str()), expected, "{method} {path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_recall_program_shows_agents_and_ends_leases() {
+    let running = Running::start(&[]);
+    let owner = running.mint(json!({})).await;
+    running
+        .tool(&owner, "agent_resume", json!({ "holder": "stuck" }))
+        .await
+        .expect("it is free");
+    let begun = json!({ "tool": "deploy", "class": "idempotent" });
+    running
+        .tool(&owner, "begin_action", begun)
+        .await
+        .expect("it owns the agent");
+    let recall = |arguments: &[&str]| {
+        let output = std::process::Command::new(programs::folder().expect("built").join("recall"))
+            .args(["agents"])
+            .args(arguments)
+            .args(["--namespace", "team:a", "--server", &running.server.url])
+            .env_remove("RECALL_TOKEN_FILE")
+            .env("RECALL_API_KEY", &running.admin)
+            .output()
+            .expect("it starts");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        (String::from_utf8_lossy(&output.stdout).into_owned(), err)
+    };
+    let (listed, err) = recall(&["list"]);
+    assert!(
+        listed.starts_with("coder\theld by stuck until "),
+        "{listed}{err}"
+    );
+    let (shown, err) = recall(&["show", "coder"]);
+    assert!(
+        shown.contains("action 1\tdeploy\tidempotent\tstarted"),
+        "{shown}{err}"
+    );
+    let (ended, err) = recall(&["break", "coder"]);
+    assert_eq!(ended, "ended: stuck held it under epoch 1\n", "{err}");
+    let (ended, err) = recall(&["break", "coder"]);
+    assert_eq!(
+        (ended.as_str(), err.contains("nobody holds")),
+        ("", true),
+        "{err}"
+    );
+}

@@ -16,6 +16,7 @@ use crate::args::Fields;
 use crate::change::Change;
 use crate::error::Error;
 use crate::head::{Desk, Head, Settings};
+use crate::ledger::Ledger;
 use crate::limits::{DEFAULT_LISTED, MAX_LISTED, MAX_POINTERS};
 use crate::objects::{Action, Output, Pointer, Status, Turn, WorkingState};
 use crate::records::{Names, Place, list, read};
@@ -45,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) life: Arc<dyn Liveness>,
     pub(crate) renewals: Renewals,
+    pub(crate) ledger: Ledger,
     locks: Vec<Mutex<()>>,
     hasher: RandomState,
     deferred: moka::sync::Cache<(Seat, String), Settings>,
@@ -60,7 +62,7 @@ impl fmt::Debug for Inner {
 }
 
 /// One agent of one namespace.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Seat {
     pub(crate) ns: Namespace,
     pub(crate) agent: AgentId,
@@ -89,6 +91,7 @@ impl Agents {
                 clock,
                 life,
                 renewals: Renewals::default(),
+                ledger: Ledger::default(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),
                 deferred: moka::sync::Cache::new(MAX_DEFERRED),
@@ -261,7 +264,10 @@ impl Inner {
                 .commit(seat, plan.writes, (&head, version), hold.fence)
                 .await
             {
-                Ok(_) => return Ok(plan.answer),
+                Ok(_) => {
+                    self.ledger.note(seat, &head);
+                    return Ok(plan.answer);
+                }
                 Err(Error::Store(recall_store::Error::Conflict { .. })) => {}
                 Err(Error::Store(recall_store::Error::Fenced { .. })) => {
                     // The same session may have been given a newer epoch by another server.

@@ -95,6 +95,13 @@ impl Head {
         }
     }
 
+    /// Takes the agent from its owner, who then learns that it lost it.
+    pub(crate) fn let_go(&mut self) {
+        if let Some(former) = self.hold.take() {
+            self.remember(former.session);
+        }
+    }
+
     fn remember(&mut self, session: String) {
         self.past.retain(|former| *former != session);
         self.past.push(session);

@@ -249,6 +249,7 @@ impl Inner {
             let writes = actions::settle(seat.names(), &mut head, open, &desk, whole)?;
             match self.commit(seat, writes, (&head, version), fence).await {
                 Ok(_) => {
+                    self.ledger.note(seat, &head);
                     return Ok(Some(head));
                 }
                 Err(Error::Store(recall_store::Error::Conflict { .. })) => {}

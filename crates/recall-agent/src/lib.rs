@@ -12,6 +12,7 @@
 //! * `working`, `turns`, `outputs`, `pointers`, `actions`, `ownership`, `briefing`: what follows from
 //!   it. Pure.
 //! * `agents`, `change`, `hold`, `renewal`: the rim that talks to the store.
+//! * `operator`, `ledger`: what operators see.
 
 mod actions;
 mod agents;
@@ -22,8 +23,10 @@ mod context;
 mod error;
 mod head;
 mod hold;
+mod ledger;
 pub mod limits;
 mod objects;
+mod operator;
 mod outputs;
 mod ownership;
 mod pointers;
@@ -36,5 +39,7 @@ mod working;
 
 pub use agents::Agents;
 pub use error::Error;
+pub use ledger::Metrics;
+pub use operator::AgentPage;
 pub use session::{Life, Liveness, Session, SessionKind};
 pub use tool::Tool;

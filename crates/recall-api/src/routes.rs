@@ -1,8 +1,10 @@
 //! The routes and the order in which a request is checked.
 
+mod agents;
 mod exchange;
 mod keys;
 mod memory;
+mod query;
 
 pub(crate) use memory::writer;
 
@@ -52,6 +54,8 @@ async fn v1(State(api): State<Api>, request: Request) -> Response {
         .unwrap_or_default()
         .to_owned();
     let answer = match path.split_once('/') {
+        None if path == "agents" => agents::handle(&api, &grant, None, request).await,
+        Some(("agents", rest)) => agents::handle(&api, &grant, Some(rest), request).await,
         None if path == "keys" => keys::collection(&api, &grant, request).await,
         Some(("keys", "renew")) => keys::renew(&api, &grant, request).await,
         Some(("keys", id)) => keys::one(&api, &grant, id, request.method()).await,

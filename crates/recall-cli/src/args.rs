@@ -92,6 +92,9 @@ pub(crate) enum Command {
     /// Manage keys; needs an admin key.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// See who works as which agent; needs an admin key.
+    #[command(subcommand)]
+    Agents(AgentsCommand),
     /// Keep something.
     Remember(RememberArgs),
     /// Ask what is known.
@@ -156,6 +159,34 @@ pub(crate) struct ListArgs {
     /// Print the server's JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the agents of a memory with the state of their leases.
+    List(AgentsArgs),
+    /// Show one agent and its unfinished actions.
+    Show(AgentArgs),
+    /// End an agent's lease: its owner's next write is refused, and the agent can be taken.
+    Break(AgentArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    /// The memory that the agents belong to.
+    #[arg(long)]
+    pub(crate) namespace: String,
+    /// Print the server's JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// The agent's id.
+    pub(crate) agent: String,
+    #[command(flatten)]
+    pub(crate) of: AgentsArgs,
 }
 
 #[derive(Debug, Args)]

@@ -18,9 +18,9 @@ pub(crate) async fn run(server: &ServerArgs, command: KeyCommand) -> anyhow::Res
     }
 }
 
-/// A session that may manage keys. The key at hand is often one for a memory: on this machine the
+/// A session of an operator. The key at hand is often one for a memory: on this machine the
 /// server's own admin key is used then.
-async fn manager(server: &ServerArgs) -> anyhow::Result<Session> {
+pub(crate) async fn manager(server: &ServerArgs) -> anyhow::Result<Session> {
     let session = Session::open_admin(server)?;
     let answer = session
         .call(Method::GET, "/v1/keys?limit=1", Bytes::new())

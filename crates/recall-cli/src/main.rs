@@ -1,5 +1,6 @@
 //! `recall`: see `recall --help`.
 
+mod agents;
 mod args;
 mod ask;
 mod client;
@@ -45,6 +46,7 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Connect(arguments) => connect::run(&cli.server, &arguments).await,
         Command::Key(command) => key::run(&cli.server, command).await,
+        Command::Agents(command) => agents::run(&cli.server, command).await,
         Command::Remember(arguments) => memory::remember(&cli.server, arguments).await,
         Command::Ask(arguments) => ask::run(&cli.server, arguments).await,
         Command::Forget(arguments) => memory::forget(&cli.server, arguments).await,

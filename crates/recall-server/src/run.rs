@@ -27,6 +27,8 @@ use crate::pod_watch::PodWatch;
 use crate::readiness;
 use crate::tls::Tls;
 
+/// How often unfinished actions are looked at for the metrics.
+const MEASURE_PERIOD: Duration = Duration::from_secs(15);
 /// How often dead keys are erased.
 const SWEEP_PERIOD: Duration = Duration::from_secs(60);
 
@@ -40,6 +42,7 @@ pub struct Server {
     checks: Vec<Check>,
     watch: Option<PodWatch>,
     tls: Option<Tls>,
+    actions: recall_agent::Metrics,
 }
 
 impl Server {
@@ -76,6 +79,7 @@ impl Server {
         };
         let agents = agents(&store, &memory, clock, KeyLife::new(keys.clone(), pods));
         let metrics = recall_api::Metrics::register(&mut registry);
+        let actions = recall_agent::Metrics::register(&mut registry);
         let api = Api {
             keys,
             memory,
@@ -94,6 +98,7 @@ impl Server {
             checks,
             watch,
             tls,
+            actions,
         })
     }
 
@@ -124,6 +129,7 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
         mut checks,
         watch,
         tls,
+        actions,
     } = server;
     for (name, listener) in [("api", &listener), ("admin", &admin_listener)] {
         if let Ok(address) = listener.local_addr() {
@@ -136,6 +142,9 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
     beside.spawn(api.keys.clone().sweep_for_ever(SWEEP_PERIOD));
     if let Some(watch) = watch {
         beside.spawn(watch.run());
+    }
+    if let Some(agents) = api.agents.clone() {
+        beside.spawn(measure_for_ever(agents, actions));
     }
     if let Some(tls) = &tls {
         beside.spawn(tls.clone().follow_files());
@@ -172,6 +181,13 @@ fn open_store(backend: &Backend) -> Result<Arc<dyn Store>, Failure> {
                 Err(Failure::Unavailable(error.to_string()))
             }
         },
+    }
+}
+
+async fn measure_for_ever(agents: Agents, metrics: recall_agent::Metrics) {
+    loop {
+        agents.measure(&metrics).await;
+        tokio::time::sleep(MEASURE_PERIOD).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every tool over the in-memory store, with a clock that the tests move.
 
 mod model;
+mod operator;
 mod ownership;
 mod tools;
 

@@ -14,6 +14,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
 use super::exchange;
+use super::query::Query;
 use crate::auth;
 use crate::body::{self, nothing_left, take_string};
 use crate::error::ApiError;
@@ -124,8 +125,8 @@ fn lifetime(text: Option<String>) -> Result<Option<Duration>, ApiError> {
 
 async fn list(api: &Api, uri: &Uri) -> Result<Response, ApiError> {
     let mut query = Query::parse(uri)?;
-    let filter = query.filter()?;
-    let limit = query.limit()?;
+    let filter = filter(&mut query)?;
+    let limit = query.limit(MAX_LISTED)?;
     let cursor = query.take("cursor");
     if cursor
         .as_ref()
@@ -147,7 +148,7 @@ async fn list(api: &Api, uri: &Uri) -> Result<Response, ApiError> {
 
 async fn revoke_matching(api: &Api, grant: &Grant, uri: &Uri) -> Result<Response, ApiError> {
     let mut query = Query::parse(uri)?;
-    let filter = query.filter()?;
+    let filter = filter(&mut query)?;
     if filter.live.is_some() {
         return Err(ApiError::invalid(
             "state: only live keys can be revoked; leave it out",
@@ -172,60 +173,21 @@ async fn revoke_matching(api: &Api, grant: &Grant, uri: &Uri) -> Result<Response
     ))
 }
 
-/// The parameters of a query string, taken one by one so that none goes unnoticed.
-struct Query(Vec<(String, String)>);
-
-impl Query {
-    fn parse(uri: &Uri) -> Result<Self, ApiError> {
-        axum::extract::Query::try_from_uri(uri)
-            .map(|axum::extract::Query(pairs)| Self(pairs))
-            .map_err(|_| ApiError::invalid("the query string cannot be read"))
-    }
-
-    fn take(&mut self, name: &str) -> Option<String> {
-        let at = self.0.iter().position(|(known, _)| known == name)?;
-        Some(self.0.swap_remove(at).1)
-    }
-
-    fn filter(&mut self) -> Result<Filter, ApiError> {
-        let namespace = self.take("namespace").map(|text| text.parse()).transpose();
-        let live = match self.take("state").as_deref() {
-            None => None,
-            Some("live") => Some(true),
-            Some("dead") => Some(false),
-            Some(_) => return Err(ApiError::invalid("state: must be live or dead")),
-        };
-        Ok(Filter {
-            namespace: namespace.map_err(|error| ApiError::invalid(format!("{error}")))?,
-            tenant: self.take("tenant"),
-            agent: self.take("agent"),
-            pod_uid: self.take("pod_uid"),
-            live,
-        })
-    }
-
-    fn limit(&mut self) -> Result<u32, ApiError> {
-        let Some(text) = self.take("limit") else {
-            return Ok(MAX_LISTED);
-        };
-        let limit = text
-            .parse()
-            .ok()
-            .filter(|limit| (1..=MAX_LISTED).contains(limit));
-        limit.ok_or_else(|| ApiError::invalid(format!("limit: must be from 1 to {MAX_LISTED}")))
-    }
-
-    fn nothing_left(&self, known: &str) -> Result<(), ApiError> {
-        match self.0.first() {
-            None => Ok(()),
-            Some((name, _)) => {
-                let name: String = name.chars().take(64).collect();
-                Err(ApiError::invalid(format!(
-                    "{name}: unknown parameter; known are {known}"
-                )))
-            }
-        }
-    }
+fn filter(query: &mut Query) -> Result<Filter, ApiError> {
+    let namespace = query.take("namespace").map(|text| text.parse()).transpose();
+    let live = match query.take("state").as_deref() {
+        None => None,
+        Some("live") => Some(true),
+        Some("dead") => Some(false),
+        Some(_) => return Err(ApiError::invalid("state: must be live or dead")),
+    };
+    Ok(Filter {
+        namespace: namespace.map_err(|error| ApiError::invalid(format!("{error}")))?,
+        tenant: query.take("tenant"),
+        agent: query.take("agent"),
+        pod_uid: query.take("pod_uid"),
+        live,
+    })
 }
 
 /// A minted key with its secret: the only answer that holds one.
