@@ -37,6 +37,8 @@ pub enum EmptyReason {
     NothingStored,
     /// The scope holds something, and nothing of it meets the conditions.
     NothingMatches,
+    /// No statement was ever made about that subject.
+    UnknownSubject,
     /// No statement ever used that predicate and the registry has none of that name.
     UnknownPredicate,
 }
@@ -48,7 +50,17 @@ impl EmptyReason {
         match self {
             Self::NothingStored => "nothing_stored",
             Self::NothingMatches => "nothing_matches",
-            Self::UnknownPredicate => "unknown_predicate",
+            Self::UnknownSubject | Self::UnknownPredicate => "scope_unknown",
+        }
+    }
+
+    /// Which name of the scope is unknown, if one is.
+    #[must_use]
+    pub fn unknown(self) -> Option<&'static str> {
+        match self {
+            Self::UnknownSubject => Some("subject"),
+            Self::UnknownPredicate => Some("predicate"),
+            Self::NothingStored | Self::NothingMatches => None,
         }
     }
 }
@@ -69,9 +81,10 @@ impl Coverage {
         }
     }
 
-    pub(crate) fn unknown_predicate() -> Self {
+    /// Coverage of an answer that is empty because of a name that means nothing.
+    pub(crate) fn unknown(empty: EmptyReason) -> Self {
         Self {
-            empty: Some(EmptyReason::UnknownPredicate),
+            empty: Some(empty),
             ..Self::default()
         }
     }

@@ -32,16 +32,17 @@ pub(super) async fn call(
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return Ok(refusal("arguments: must be an object")),
     };
-    if let Err(error) = arguments::settle(&mut arguments, grant) {
-        return Ok(refusal(&coded(&error)));
-    }
+    let named = match arguments::settle(&mut arguments, grant) {
+        Ok(named) => named,
+        Err(error) => return Ok(refusal(&coded(&error))),
+    };
     let namespace = auth::namespace(grant)?;
     match tool {
         Known::Memory(operation) => {
             let args = Args::from(arguments);
             let answer = api
                 .memory
-                .call(namespace, &writer(grant), operation, args)
+                .call(namespace, &writer(grant, named), operation, args)
                 .await;
             memory_answer(answer)
         }

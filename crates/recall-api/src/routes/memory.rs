@@ -47,23 +47,23 @@ pub(super) async fn handle(
     let body = body::read(request, MAX_BODY_BYTES).await?;
     let mut arguments = body::object(&body)?;
     drop(body);
-    arguments::settle(&mut arguments, grant)?;
+    let session = arguments::settle(&mut arguments, grant)?;
     let args = Args::from(arguments);
     let answer = api
         .memory
-        .call(namespace, &writer(grant), operation, args)
+        .call(namespace, &writer(grant, session), operation, args)
         .await?;
     Ok(respond(answer))
 }
 
 /// Who writes, for the log of the memory.
-pub(crate) fn writer(grant: &Grant) -> Writer {
+pub(crate) fn writer(grant: &Grant, session: Option<String>) -> Writer {
     let key_id = grant
         .key
         .as_ref()
         .map_or("static", |id| id.as_str())
         .to_owned();
-    Writer { key_id }
+    Writer { key_id, session }
 }
 
 fn respond(answer: Answer) -> Response {

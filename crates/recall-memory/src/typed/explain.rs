@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::fold::Belief;
 use crate::json::Json;
 use crate::limits::{MAX_EXPLAINED_EVENTS, MAX_QUERY_BYTES, QUESTION_ROWS};
-use crate::view::{Find, Pair, View};
+use crate::view::{Find, Pair, View, Wanted};
 
 pub(crate) fn parse(args: Args) -> Result<String, Error> {
     let mut fields = args.read(&["question"])?;
@@ -19,7 +19,13 @@ pub(crate) fn parse(args: Args) -> Result<String, Error> {
 
 pub(crate) fn answer(view: &View, question: &str, now: Timestamp) -> Answer {
     let find = Find::new(view, None);
-    let mut places = find.rank(question, now, QUESTION_ROWS, &|_, _| true);
+    let wanted = Wanted {
+        limit: QUESTION_ROWS,
+        all: true,
+        keep: &|_, _| true,
+    };
+    let ranked = find.rank(question, now, &wanted);
+    let mut places = ranked.places;
     places.sort_by_key(|place| {
         let note = view.pair(place.pair).is_some_and(|pair| view.is_note(pair));
         (!place.in_time, note)
@@ -33,7 +39,7 @@ pub(crate) fn answer(view: &View, question: &str, now: Timestamp) -> Answer {
         write(json, view, pair, belief)
     });
     let held = view.held();
-    let coverage = Coverage::of(held, held, count(found.len()));
+    let coverage = Coverage::of(held, ranked.considered, count(found.len()));
     Answer::new(json, view.revision(), found.len(), coverage)
 }
 
