@@ -4,6 +4,7 @@
 //! the tests run on several threads.
 
 mod agents;
+mod coverage;
 mod exchange;
 mod herd;
 mod isolation;

@@ -331,6 +331,12 @@ impl Writer {
 }
 
 impl Operation {
+    /// Whether it only looks, so that its answer tells what it was taken from.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        !matches!(self, Self::Remember | Self::Forget)
+    }
+
     /// The name of the tool that only the typed surface has.
     fn tool(self) -> &'static str {
         match self {

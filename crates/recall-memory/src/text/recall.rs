@@ -90,6 +90,7 @@ impl Recall {
         });
         let held = view.held();
         let coverage = Coverage::of(held, ranked.considered, count(rows.len()));
+        let coverage = coverage.by(ranked.indexes);
         (rows, coverage)
     }
 }

@@ -34,12 +34,18 @@ pub(crate) fn answer(view: &View, question: &str, now: Timestamp) -> Answer {
         .iter()
         .filter_map(|place| find.belief(place.pair, place.slot))
         .collect();
-    let mut json = Json::default();
-    json.array(&found, |json, (pair, belief)| {
-        write(json, view, pair, belief)
-    });
     let held = view.held();
     let coverage = Coverage::of(held, ranked.considered, count(found.len()));
+    let coverage = coverage.by(ranked.indexes);
+    let mut json = Json::default();
+    json.array((1..).zip(&found), |json, (rank, (pair, belief))| {
+        json.object(|json| {
+            write(json, view, pair, belief);
+            json.key("rank").int(rank);
+            json.key("coverage")
+                .object(|json| coverage.write(json, view.revision()));
+        });
+    });
     Answer::new(json, view.revision(), found.len(), coverage)
 }
 
@@ -48,25 +54,23 @@ fn write(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
         return;
     };
     let event = pair.events.get(belief.slot as usize);
-    json.object(|json| {
-        json.key("memory").string(&card.sentence());
-        json.key("subject").string(&card.subject);
-        json.key("predicate").string(&card.predicate);
-        json.key("value").value(&card.value);
-        json.key("stated_at").time(card.observed);
-        json.key("source").string(card.source.as_str());
-        if let Some(evidence) = &card.evidence {
-            json.key("evidence").string(evidence);
-        }
-        if let Some(text) = event.and_then(|event| view.source_text(event)) {
-            json.key("source_text").string(text);
-        }
-        json.key("rules")
-            .array([pair], |json, pair| rules(json, view, pair));
-        let events = history_of(pair, belief);
-        json.key("history").array(events, |json, event| {
-            history::write(json, view, pair, event)
-        });
+    json.key("memory").string(&card.sentence());
+    json.key("subject").string(&card.subject);
+    json.key("predicate").string(&card.predicate);
+    json.key("value").value(&card.value);
+    json.key("stated_at").time(card.observed);
+    json.key("source").string(card.source.as_str());
+    if let Some(evidence) = &card.evidence {
+        json.key("evidence").string(evidence);
+    }
+    if let Some(text) = event.and_then(|event| view.source_text(event)) {
+        json.key("source_text").string(text);
+    }
+    json.key("rules")
+        .array([pair], |json, pair| rules(json, view, pair));
+    let events = history_of(pair, belief);
+    json.key("history").array(events, |json, event| {
+        history::write(json, view, pair, event)
     });
 }
 

@@ -194,6 +194,7 @@ impl Recall {
             .collect();
         let in_scope = scope.held(view);
         let coverage = Coverage::of(in_scope, ranked.considered, count(found.len()));
+        let coverage = coverage.by(ranked.indexes);
         (found, coverage)
     }
 

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use super::{Find, Pair};
-use crate::answer::count;
+use crate::answer::{Indexes, count};
 use crate::event::Event;
 use crate::search::{self, Filter, Hit, ItemNo, Query};
 
@@ -34,6 +34,7 @@ pub(crate) struct Ranked {
     pub(crate) places: Vec<Place>,
     /// How many share words with the question, or stand beside one that does.
     pub(crate) considered: u32,
+    pub(crate) indexes: Indexes,
 }
 
 /// Which beliefs are asked for.
@@ -53,7 +54,10 @@ impl<'v> Find<'v> {
     /// Ranks by words. A time that the words name is searched first.
     pub(crate) fn rank(&self, text: &str, now: Timestamp, wanted: &Wanted<'_>) -> Ranked {
         let spans = search::time::spans(text, now);
-        let mut ranked = Ranked::default();
+        let mut ranked = Ranked {
+            indexes: Indexes::WORDS,
+            ..Ranked::default()
+        };
         if spans.is_empty() {
             self.rank_once(text, now, wanted, false, &mut ranked);
             return ranked;
