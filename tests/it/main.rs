@@ -13,6 +13,7 @@ mod lifecycle;
 mod limits;
 mod pod_watch;
 mod readme;
+mod retrieval;
 mod security;
 mod simulated;
 
