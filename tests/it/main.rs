@@ -4,6 +4,7 @@
 //! the tests run on several threads.
 
 mod agents;
+mod coverage;
 mod doctor;
 mod exchange;
 mod herd;
@@ -13,6 +14,7 @@ mod lifecycle;
 mod limits;
 mod pod_watch;
 mod readme;
+mod retrieval;
 mod security;
 mod simulated;
 mod tls;

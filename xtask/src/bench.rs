@@ -7,6 +7,7 @@ mod load;
 mod machine;
 mod report;
 mod requests;
+pub(crate) mod retrieval;
 mod scale;
 mod sides;
 
@@ -27,6 +28,8 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Small memories and short rounds: to see that it works, not how fast.
     #[arg(long)]
     quick: bool,
@@ -42,6 +45,13 @@ pub(crate) struct Args {
     /// The requests follow from it.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+/// What else is measured.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// How much of the evidence a search finds.
+    Retrieval(Box<retrieval::Args>),
 }
 
 /// Something that is measured.
@@ -155,6 +165,9 @@ impl Scenario {
 }
 
 pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
+    if let Some(Other::Retrieval(arguments)) = &arguments.other {
+        return retrieval::run(arguments);
+    }
     let wanted = |scenario| arguments.only.is_empty() || arguments.only.contains(&scenario);
     build(wanted(Scenario::Remember))?;
     let beside = !arguments.ours;

@@ -1,7 +1,7 @@
 //! Everything that must hold before a change lands.
 
 use crate::shell::{self, cargo, has, say};
-use crate::{layers, test};
+use crate::{bench, layers, test};
 
 /// Named in `RECALL_REQUIRE` where the licence check must not be left out.
 const DENY: &str = "deny";
@@ -35,6 +35,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     )?;
     features()?;
     licences()?;
+    say("== retrieval");
+    bench::retrieval::gate()?;
     test::run(&test::Args::default())
 }
 

@@ -38,7 +38,7 @@ enum Command {
     /// The whole story end to end, step by step.
     Demo(demo::Args),
     /// Measure this server beside the published one.
-    Bench(bench::Args),
+    Bench(Box<bench::Args>),
 }
 
 fn main() -> ExitCode {

@@ -7,12 +7,16 @@ use crate::body::take_string;
 use crate::error::ApiError;
 
 /// Compares `namespace`, `agent_id` and `session` with the key and takes out those that only say
-/// what the key says already. `agent_id` stays for the tools that take it.
+/// what the key says already. `agent_id` stays for the tools that take it. Answers with the session
+/// that the caller names and the key does not: what is written under it belongs together.
 ///
 /// # Errors
 ///
 /// 403 `namespace_mismatch` if one of them names something else than the key.
-pub(crate) fn settle(arguments: &mut Map<String, Value>, grant: &Grant) -> Result<(), ApiError> {
+pub(crate) fn settle(
+    arguments: &mut Map<String, Value>,
+    grant: &Grant,
+) -> Result<Option<String>, ApiError> {
     if let Some(namespace) = take_string(arguments, "namespace")? {
         let ours = match &grant.reach {
             Reach::Namespace(ours) => ours.as_str() == namespace,
@@ -24,20 +28,19 @@ pub(crate) fn settle(arguments: &mut Map<String, Value>, grant: &Grant) -> Resul
             ));
         }
     }
-    if let Some(session) = take_string(arguments, "session")?
-        && grant.session.as_ref().is_some_and(|ours| *ours != session)
-    {
-        return Err(ApiError::namespace_mismatch(
-            "the key is for another session",
-        ));
-    }
-    let Some(fixed) = &grant.agent else {
-        return Ok(());
+    let session = match (take_string(arguments, "session")?, &grant.session) {
+        (Some(named), Some(ours)) if named != *ours => {
+            return Err(ApiError::namespace_mismatch(
+                "the key is for another session",
+            ));
+        }
+        (_, Some(_)) => None,
+        (named, None) => named,
     };
-    match arguments.get("agent_id") {
-        None | Some(Value::Null) => Ok(()),
-        Some(Value::String(agent)) if agent == fixed => Ok(()),
-        Some(_) => Err(ApiError::namespace_mismatch("the key is for another agent")),
+    match (&grant.agent, arguments.get("agent_id")) {
+        (None, _) | (Some(_), None | Some(Value::Null)) => Ok(session),
+        (Some(fixed), Some(Value::String(agent))) if agent == fixed => Ok(session),
+        (Some(_), Some(_)) => Err(ApiError::namespace_mismatch("the key is for another agent")),
     }
 }
 
@@ -63,7 +66,7 @@ mod tests {
         let Value::Object(mut arguments) = arguments else {
             panic!("an object")
         };
-        let outcome = settle(&mut arguments, grant).map(|()| Value::Object(arguments));
+        let outcome = settle(&mut arguments, grant).map(|_| Value::Object(arguments));
         assert_eq!(outcome.map_err(|error| error.code.to_owned()), expected);
     }
 
@@ -101,5 +104,16 @@ mod tests {
         );
         check(&bound, json!({"agent_id": 1}), Err("namespace_mismatch"));
         check(&free, json!({"namespace": 1}), Err("invalid_argument"));
+    }
+
+    #[test]
+    fn a_session_that_the_key_does_not_fix_is_the_writers_to_name() {
+        let named = |grant: &Grant| {
+            let mut arguments = Map::new();
+            arguments.insert("session".to_owned(), "s1".into());
+            settle(&mut arguments, grant).expect("the key agrees")
+        };
+        assert_eq!(named(&grant(None, None)).as_deref(), Some("s1"));
+        assert_eq!(named(&grant(None, Some("s1"))), None);
     }
 }

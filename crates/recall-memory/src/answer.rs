@@ -28,6 +28,58 @@ pub struct Coverage {
     pub left_out: u32,
     /// Why the answer is empty, if it is.
     pub empty: Option<EmptyReason>,
+    /// By what the answer was found.
+    pub indexes: Indexes,
+}
+
+/// The search indexes that an answer was found by. An answer by name was found by none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Indexes {
+    /// Whether words were searched.
+    pub words: bool,
+    /// What became of the search by vectors.
+    pub vectors: Vectors,
+}
+
+/// What became of the search by vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Vectors {
+    /// It is not set up, or the question is none that it could answer.
+    #[default]
+    Off,
+    /// It took part.
+    Used,
+    /// It is set up and could not take part, or not with all items: the answer is what the other
+    /// indexes found.
+    Degraded,
+}
+
+impl Indexes {
+    pub(crate) const WORDS: Self = Self {
+        words: true,
+        vectors: Vectors::Off,
+    };
+
+    /// The names of those that took part.
+    #[must_use]
+    pub fn used(self) -> Vec<&'static str> {
+        let vectors = self.vectors == Vectors::Used;
+        let names = [(self.words, "words"), (vectors, "vector")];
+        names
+            .iter()
+            .filter(|(used, _)| *used)
+            .map(|(_, name)| *name)
+            .collect()
+    }
+
+    /// The names of those that should have taken part and did not.
+    #[must_use]
+    pub fn degraded(self) -> Vec<&'static str> {
+        match self.vectors {
+            Vectors::Degraded => vec!["vector"],
+            Vectors::Off | Vectors::Used => Vec::new(),
+        }
+    }
 }
 
 /// Why an answer is empty.
@@ -37,6 +89,8 @@ pub enum EmptyReason {
     NothingStored,
     /// The scope holds something, and nothing of it meets the conditions.
     NothingMatches,
+    /// No statement was ever made about that subject.
+    UnknownSubject,
     /// No statement ever used that predicate and the registry has none of that name.
     UnknownPredicate,
 }
@@ -48,7 +102,17 @@ impl EmptyReason {
         match self {
             Self::NothingStored => "nothing_stored",
             Self::NothingMatches => "nothing_matches",
-            Self::UnknownPredicate => "unknown_predicate",
+            Self::UnknownSubject | Self::UnknownPredicate => "scope_unknown",
+        }
+    }
+
+    /// Which name of the scope is unknown, if one is.
+    #[must_use]
+    pub fn unknown(self) -> Option<&'static str> {
+        match self {
+            Self::UnknownSubject => Some("subject"),
+            Self::UnknownPredicate => Some("predicate"),
+            Self::NothingStored | Self::NothingMatches => None,
         }
     }
 }
@@ -66,12 +130,50 @@ impl Coverage {
             considered,
             left_out: considered.saturating_sub(shown),
             empty,
+            indexes: Indexes::default(),
         }
     }
 
-    pub(crate) fn unknown_predicate() -> Self {
+    /// The same of an answer that was searched for.
+    pub(crate) fn by(self, indexes: Indexes) -> Self {
+        Self { indexes, ..self }
+    }
+
+    /// Writes the members of the object that tells of it.
+    pub(crate) fn write(&self, json: &mut Json, revision: Revision) {
+        let counts = [
+            ("in_scope", self.in_scope),
+            ("considered", self.considered),
+            ("left_out", self.left_out),
+        ];
+        for (name, number) in counts {
+            json.key(name).int(number.into());
+        }
+        json.key("indexes").strings(self.indexes.used());
+        if !self.indexes.degraded().is_empty() {
+            json.key("degraded").strings(self.indexes.degraded());
+        }
+        if let Some(empty) = self.empty {
+            json.key("empty").string(empty.as_str());
+        }
+        if let Some(unknown) = self.empty.and_then(EmptyReason::unknown) {
+            json.key("unknown").string(unknown);
+        }
+        json.key("revision").int(revision.0.cast_signed());
+    }
+
+    /// The object that tells of it.
+    #[must_use]
+    pub fn to_json(&self, revision: Revision) -> Vec<u8> {
+        let mut json = Json::default();
+        json.object(|json| self.write(json, revision));
+        json.into_bytes()
+    }
+
+    /// Coverage of an answer that is empty because of a name that means nothing.
+    pub(crate) fn unknown(empty: EmptyReason) -> Self {
         Self {
-            empty: Some(EmptyReason::UnknownPredicate),
+            empty: Some(empty),
             ..Self::default()
         }
     }

@@ -42,8 +42,8 @@ pub(crate) struct Event {
     pub(crate) retraction: bool,
     /// Whether the words are those of an assistant.
     pub(crate) assistant: bool,
-    /// Who wrote it, as a number of the view that holds it; 0 is nobody known.
-    pub(crate) writer: u32,
+    /// What it was written in one go with, as a number of the view that holds it; 0 is nothing.
+    pub(crate) session: u32,
     pub(crate) extra: Option<Box<Extra>>,
 }
 
@@ -74,6 +74,8 @@ pub(crate) struct Placed {
     pub(crate) predicate: Arc<str>,
     /// The key that wrote it.
     pub(crate) written_by: Option<Arc<str>>,
+    /// The session that its writer named.
+    pub(crate) session: Option<Arc<str>>,
     pub(crate) event: Event,
 }
 
@@ -186,6 +188,9 @@ impl Placed {
         if let Some(writer) = &self.written_by {
             put("written_by", (**writer).into());
         }
+        if let Some(session) = &self.session {
+            put("session", (**session).into());
+        }
         Bytes::from(Json::Object(body).to_string())
     }
 
@@ -218,6 +223,7 @@ impl Placed {
             subject: Arc::from(need("subject")?),
             predicate: Arc::from(need("predicate")?),
             written_by: text("written_by").map(Arc::from),
+            session: text("session").map(Arc::from),
             event: Event {
                 id: EventId::parse(id),
                 observed,
@@ -229,7 +235,7 @@ impl Placed {
                     .ok_or_else(|| format!("unknown source {source:?}"))?,
                 retraction,
                 assistant: text("role") == Some("assistant"),
-                writer: 0,
+                session: 0,
                 extra: read_extra(text)?,
             },
         })

@@ -34,7 +34,7 @@ mod value;
 mod view;
 mod writer;
 
-pub use answer::{Answer, Coverage, EmptyReason};
+pub use answer::{Answer, Coverage, EmptyReason, Indexes, Vectors};
 pub use args::Args;
 pub use error::Error;
 pub use memory::{Config, Memory, Operation, Stats, Surface, Writer};

@@ -19,6 +19,8 @@ pub const MAX_PREDICATE_BYTES: usize = 64;
 pub const MAX_SPELLING_BYTES: usize = 1_024;
 /// The longest description of a predicate, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 1_024;
+/// The longest name of a session, in bytes. It is a name, not a text.
+pub const MAX_SESSION_BYTES: usize = 256;
 /// The longest question or query, in bytes. A longer one is a text, not a question.
 pub const MAX_QUERY_BYTES: usize = 32_768;
 /// The most beliefs of one recall.

@@ -12,8 +12,8 @@ use recall_store::{Clock, Namespace, Store};
 use crate::answer::Answer;
 use crate::args::Args;
 use crate::error::Error;
-use crate::limits::MAX_QUERY_BYTES;
-use crate::plan::Change;
+use crate::limits::{MAX_QUERY_BYTES, MAX_SESSION_BYTES};
+use crate::plan::{Author, Change};
 use crate::registry::{PredicateInfo, Registry};
 use crate::view::View;
 use crate::writer::{Done, write};
@@ -67,6 +67,9 @@ pub struct Config {
 pub struct Writer {
     /// The key that authorised the call; events carry it.
     pub key_id: String,
+    /// What the caller writes in one go: a conversation, a run. Without a name, what a key writes
+    /// shortly one after the other is taken for it.
+    pub session: Option<String>,
 }
 
 /// An operation of either surface.
@@ -290,7 +293,7 @@ impl Memory {
         word: impl FnOnce(Option<&View>, &Done) -> Answer,
     ) -> Result<Answer, Error> {
         let space = self.0.cache.space(ns);
-        let done = write(&space, &self.0.clock, &writer.key_id, change).await;
+        let done = write(&space, &self.0.clock, writer.author()?, change).await;
         let answer = done.map(|done| space.glance(|view| word(view, &done)));
         drop(space);
         self.0.cache.shrink();
@@ -311,7 +314,29 @@ impl Memory {
     }
 }
 
+impl Writer {
+    fn author(&self) -> Result<Author, Error> {
+        let session = self.session.as_deref().map(str::trim);
+        let session = session.filter(|session| !session.is_empty());
+        if session.is_some_and(|name| name.len() > MAX_SESSION_BYTES || name.contains('\0')) {
+            return Err(Error::refused(format!(
+                "session may have at most {MAX_SESSION_BYTES} bytes and no NUL character"
+            )));
+        }
+        Ok(Author {
+            key: Arc::from(self.key_id.as_str()),
+            session: session.map(Arc::from),
+        })
+    }
+}
+
 impl Operation {
+    /// Whether it only looks, so that its answer tells what it was taken from.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        !matches!(self, Self::Remember | Self::Forget)
+    }
+
     /// The name of the tool that only the typed surface has.
     fn tool(self) -> &'static str {
         match self {

@@ -120,7 +120,23 @@ pub(crate) struct Plan {
 pub(crate) struct Stamp {
     now: Timestamp,
     last: Timestamp,
-    pub(crate) writer: Arc<str>,
+    pub(crate) author: Author,
+}
+
+/// Who writes, and in which session if the caller names one.
+#[derive(Clone, Debug)]
+pub(crate) struct Author {
+    pub(crate) key: Arc<str>,
+    pub(crate) session: Option<Arc<str>>,
+}
+
+impl Author {
+    pub(crate) fn nobody() -> Self {
+        Self {
+            key: Arc::from(""),
+            session: None,
+        }
+    }
 }
 
 /// What a write may touch. Writes of one batch must not touch the same.
@@ -140,7 +156,7 @@ impl Replace {
 }
 
 impl Stamp {
-    pub(crate) fn new(now: Timestamp, view: &View, writer: Arc<str>) -> Self {
+    pub(crate) fn new(now: Timestamp, view: &View, author: Author) -> Self {
         // A log written by a clock far ahead must not drag the present along.
         let last = view.last_recorded();
         let near = now
@@ -149,13 +165,13 @@ impl Stamp {
         Self {
             now,
             last: if last <= near { last } else { Timestamp::MIN },
-            writer,
+            author,
         }
     }
 
-    /// Another write of the same batch, by another key.
-    pub(crate) fn by(&mut self, writer: &Arc<str>) {
-        self.writer = Arc::clone(writer);
+    /// Another write of the same batch.
+    pub(crate) fn by(&mut self, author: &Author) {
+        self.author = author.clone();
     }
 
     pub(crate) fn now(&self) -> Timestamp {

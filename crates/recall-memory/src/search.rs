@@ -82,6 +82,24 @@ pub struct Hit {
     pub score: f32,
 }
 
+/// Which items a search may return, and how it counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Filter<'a> {
+    /// Whether an item may take a place; asked about those that would, in no order.
+    pub(crate) keep: &'a dyn Fn(ItemNo) -> bool,
+    /// Whether an item that the question touches is counted; all are where nothing is given.
+    pub(crate) counted: Option<&'a dyn Fn(ItemNo) -> bool>,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// Best first.
+    pub(crate) hits: Vec<Hit>,
+    /// Items that the question touches.
+    pub(crate) touched: u32,
+}
+
 /// The search index of one namespace.
 #[derive(Default)]
 pub struct Index {
@@ -144,13 +162,38 @@ impl Index {
     /// Only items that `keep` accepts are returned or take a place. It is asked about those that
     /// would take one, in no order, and must not depend on how often.
     pub fn search(&self, query: &Query<'_>, keep: &dyn Fn(ItemNo) -> bool) -> Vec<Hit> {
+        let filter = Filter {
+            keep,
+            counted: None,
+        };
+        self.find(query, &filter, None).hits
+    }
+
+    /// As [`Index::search`], with a count. With `beside`, terms are worth what they are worth in that
+    /// other index, so that the scores of both compare.
+    pub(crate) fn find(
+        &self,
+        query: &Query<'_>,
+        filter: &Filter<'_>,
+        beside: Option<&Self>,
+    ) -> Found {
         if query.limit == 0 || self.is_empty() {
-            return Vec::new();
+            return Found::default();
         }
-        let question = Question::new(self, query);
+        let question = Question::new(self, query, beside);
         scratch::with(self.items.written(), |scratch| {
-            rank::best(self, &question, query.limit, keep, scratch)
+            rank::best(self, &question, query.limit, filter, scratch)
         })
+    }
+
+    /// What a term is worth.
+    fn worth(&self, term: TermNo, beside: Option<&Self>) -> f32 {
+        let Some(other) = beside else {
+            return weight::idf(self.postings.live(term), self.items.live());
+        };
+        let there = other.dictionary.find(self.dictionary.term(term));
+        let holders = there.map_or(0, |there| other.postings.live(there));
+        weight::idf(holders, other.items.live())
     }
 
     /// Number of live items.

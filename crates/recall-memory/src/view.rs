@@ -5,14 +5,17 @@
 
 mod build;
 mod find;
+mod items;
 mod names;
+mod past;
+mod rank;
+mod sessions;
 mod settle;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use recall_store::Revision;
 
 use crate::card::{Card, FormerCard};
@@ -26,9 +29,11 @@ use crate::value::Value;
 pub(crate) use build::{Builder, decode};
 pub(crate) use find::Find;
 pub(crate) use names::{Predicate, Subject};
+pub(crate) use rank::Wanted;
 
-use find::Past;
 use names::Names;
+use past::Past;
+use sessions::Sessions;
 
 /// Everything known of one namespace.
 #[derive(Debug)]
@@ -48,10 +53,12 @@ pub(crate) struct View {
     stated: HashMap<u64, u32>,
     /// Where the notes are, because statements drawn from a text name its note.
     notes: HashMap<EventId, (u32, u32)>,
-    writers: Names<Arc<str>>,
+    sessions: Sessions,
     /// Statements that are no longer believed, in the order in which that became so.
     superseded: Vec<(u32, u32)>,
-    past: Mutex<Past>,
+    past: Past,
+    /// What ended a statement under another predicate, by the event that it ended.
+    ended_by: HashMap<EventId, (u32, u32)>,
     /// Predicates that writes defined.
     defined: usize,
     last_recorded: Timestamp,
@@ -86,9 +93,10 @@ impl View {
             items: Vec::new(),
             stated: HashMap::new(),
             notes: HashMap::new(),
-            writers: Names::default(),
+            sessions: Sessions::default(),
             superseded: Vec::new(),
-            past: Mutex::default(),
+            past: Past::default(),
+            ended_by: HashMap::new(),
             defined: 0,
             last_recorded: Timestamp::MIN,
             held: 0,
@@ -288,7 +296,7 @@ impl View {
         let events = self.events * size_of::<Event>() * 5 / 4;
         let lists = (self.items.len() + self.superseded.len()) * 8
             + self.stated.len() * MAP_SLACK * 12
-            + self.notes.len() * MAP_SLACK * 32
+            + (self.notes.len() + self.ended_by.len()) * MAP_SLACK * 32
             + self.held as usize * size_of::<Belief>();
         size_of::<Self>()
             + pairs
@@ -297,7 +305,8 @@ impl View {
             + lists
             + self.heap
             + self.index.bytes()
-            + self.past.lock().bytes()
+            + self.sessions.bytes()
+            + self.past.bytes()
     }
 
     /// How many statements the search index holds.
@@ -331,6 +340,7 @@ impl View {
                 .map(|pair| (pair.subject, self.group_of(pair)))
         });
         self.settle_late(&late);
+        self.follow_past();
     }
 
     /// What stands for all predicates that are folded together.

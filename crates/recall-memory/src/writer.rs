@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::error::{Error, repeat};
 use crate::event::Placed;
 use crate::limits::{MAX_COMMIT_EVENTS, MAX_GATHERING, MAX_WAITING_WRITES, MAX_WRITE_TRIES};
-use crate::plan::{Change, Outcome, Plan, Stamp, Touch, plan, touches, weight};
+use crate::plan::{Author, Change, Outcome, Plan, Stamp, Touch, plan, touches, weight};
 use crate::space::Space;
 use crate::view::View;
 
@@ -53,7 +53,7 @@ struct Pace {
 #[derive(Debug)]
 struct Job {
     change: Change,
-    writer: Arc<str>,
+    author: Author,
     answer: oneshot::Sender<Result<Done, Error>>,
 }
 
@@ -76,13 +76,13 @@ pub(crate) struct Done {
 pub(crate) async fn write(
     space: &Arc<Space>,
     clock: &Arc<dyn Clock>,
-    writer: &str,
+    author: Author,
     change: Change,
 ) -> Result<Done, Error> {
     let (answer, answered) = oneshot::channel();
     let job = Job {
         change,
-        writer: Arc::from(writer),
+        author,
         answer,
     };
     if space.queue.put(job)? {
@@ -298,11 +298,11 @@ async fn commit(space: &Space, clock: &Arc<dyn Clock>, jobs: Vec<Job>) {
 type Plans = Vec<Result<Plan, Error>>;
 
 fn decide(view: &View, clock: &Arc<dyn Clock>, jobs: &[Job]) -> (Plans, Batch, Revision) {
-    let mut stamp = Stamp::new(clock.now(), view, Arc::from(""));
+    let mut stamp = Stamp::new(clock.now(), view, Author::nobody());
     let plans: Plans = jobs
         .iter()
         .map(|job| {
-            stamp.by(&job.writer);
+            stamp.by(&job.author);
             plan(view, &job.change, &mut stamp)
         })
         .collect();

@@ -32,18 +32,19 @@ pub(super) async fn call(
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return Ok(refusal("arguments: must be an object")),
     };
-    if let Err(error) = arguments::settle(&mut arguments, grant) {
-        return Ok(refusal(&coded(&error)));
-    }
+    let named = match arguments::settle(&mut arguments, grant) {
+        Ok(named) => named,
+        Err(error) => return Ok(refusal(&coded(&error))),
+    };
     let namespace = auth::namespace(grant)?;
     match tool {
         Known::Memory(operation) => {
             let args = Args::from(arguments);
             let answer = api
                 .memory
-                .call(namespace, &writer(grant), operation, args)
+                .call(namespace, &writer(grant, named), operation, args)
                 .await;
-            memory_answer(answer)
+            memory_answer(operation, answer)
         }
         Known::Agent(agents, tool) => {
             // A key that is for one agent need not name it.
@@ -85,13 +86,40 @@ fn session(grant: &Grant) -> Session {
     Session { kind, key, label }
 }
 
-fn memory_answer(answer: Result<Answer, recall_memory::Error>) -> Result<Value, ApiError> {
+fn memory_answer(
+    operation: Operation,
+    answer: Result<Answer, recall_memory::Error>,
+) -> Result<Value, ApiError> {
     match answer {
-        Ok(answer) => Ok(success(&String::from_utf8_lossy(&answer.json))),
-        Err(recall_memory::Error::Store(error)) => Err(error.into()),
-        Err(recall_memory::Error::Invalid(message) | recall_memory::Error::Refused(message)) => {
-            Ok(refusal(&message))
+        Ok(answer) => {
+            let mut result = success(&String::from_utf8_lossy(&answer.json));
+            if operation.reads() {
+                result["structuredContent"] = structured(&answer);
+            }
+            Ok(result)
         }
+        Err(error) => memory_refusal(error),
+    }
+}
+
+/// The answer as an object, which it must be in every revision of the protocol, with what it was
+/// taken from. Clients that prefer it to the text miss nothing.
+fn structured(answer: &Answer) -> Value {
+    let read = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap_or_default();
+    let mut object = match read(&answer.json) {
+        Value::Object(object) => object,
+        other => Map::from_iter([("result".to_owned(), other)]),
+    };
+    let coverage = read(&answer.coverage.to_json(answer.revision));
+    object.insert("coverage".to_owned(), coverage);
+    Value::Object(object)
+}
+
+fn memory_refusal(error: recall_memory::Error) -> Result<Value, ApiError> {
+    use recall_memory::Error as E;
+    match error {
+        E::Store(error) => Err(error.into()),
+        E::Invalid(message) | E::Refused(message) => Ok(refusal(&message)),
     }
 }
 
@@ -100,7 +128,7 @@ fn agent_answer(answer: Result<Value, recall_agent::Error>) -> Result<Value, Api
     match answer {
         Ok(answer) => Ok(success(&answer.to_string())),
         Err(E::Store(error)) => Err(error.into()),
-        Err(E::Memory(error)) => memory_answer(Err(error)),
+        Err(E::Memory(error)) => memory_refusal(error),
         Err(
             refused @ (E::Refused(_) | E::Held { .. } | E::Lost { .. } | E::NotAcquired { .. }),
         ) => Ok(refusal(&refused.to_string())),

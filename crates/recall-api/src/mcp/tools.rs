@@ -87,6 +87,14 @@ fn string(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
+/// What a write belongs together with.
+fn session() -> Value {
+    string(
+        "A name for what is written in one go, such as one conversation: its parts help to find each \
+         other. If left out, what you write shortly one after the other belongs together.",
+    )
+}
+
 /// An instant with its zone.
 fn time(description: &str) -> Value {
     let description = format!("{description} RFC 3339 with a zone, such as 2026-11-29T12:00:00Z.");

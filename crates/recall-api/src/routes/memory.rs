@@ -3,9 +3,9 @@
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use recall_keys::Grant;
-use recall_memory::{Answer, Args, Operation, Writer};
+use recall_memory::{Answer, Args, Coverage, EmptyReason, Operation, Writer};
 
 use crate::arguments;
 use crate::auth;
@@ -13,9 +13,14 @@ use crate::body;
 use crate::error::ApiError;
 use crate::state::{Api, MAX_BODY_BYTES};
 
-/// How many items in scope the answer leaves out, by a limit or because they match less.
-static LEFT_OUT: HeaderName = HeaderName::from_static("recall-left-out");
 static REVISION: HeaderName = HeaderName::from_static("recall-revision");
+static IN_SCOPE: HeaderName = HeaderName::from_static("recall-in-scope");
+static CONSIDERED: HeaderName = HeaderName::from_static("recall-considered");
+static LEFT_OUT: HeaderName = HeaderName::from_static("recall-left-out");
+static INDEXES: HeaderName = HeaderName::from_static("recall-indexes");
+static DEGRADED: HeaderName = HeaderName::from_static("recall-degraded");
+static EMPTY: HeaderName = HeaderName::from_static("recall-empty");
+static UNKNOWN: HeaderName = HeaderName::from_static("recall-unknown");
 
 /// The operations by the last segment of their path.
 const OPERATIONS: [(&str, Operation); 8] = [
@@ -47,26 +52,27 @@ pub(super) async fn handle(
     let body = body::read(request, MAX_BODY_BYTES).await?;
     let mut arguments = body::object(&body)?;
     drop(body);
-    arguments::settle(&mut arguments, grant)?;
+    let session = arguments::settle(&mut arguments, grant)?;
     let args = Args::from(arguments);
     let answer = api
         .memory
-        .call(namespace, &writer(grant), operation, args)
+        .call(namespace, &writer(grant, session), operation, args)
         .await?;
-    Ok(respond(answer))
+    Ok(respond(operation, answer))
 }
 
 /// Who writes, for the log of the memory.
-pub(crate) fn writer(grant: &Grant) -> Writer {
+pub(crate) fn writer(grant: &Grant, session: Option<String>) -> Writer {
     let key_id = grant
         .key
         .as_ref()
         .map_or("static", |id| id.as_str())
         .to_owned();
-    Writer { key_id }
+    Writer { key_id, session }
 }
 
-fn respond(answer: Answer) -> Response {
+fn respond(operation: Operation, answer: Answer) -> Response {
+    let coverage = answer.coverage;
     let mut response = Bytes::from(answer.json).into_response();
     let headers = response.headers_mut();
     headers.insert(
@@ -74,13 +80,42 @@ fn respond(answer: Answer) -> Response {
         HeaderValue::from_static("application/json"),
     );
     headers.insert(REVISION.clone(), HeaderValue::from(answer.revision.0));
-    if answer.coverage.left_out > 0 {
-        headers.insert(
-            LEFT_OUT.clone(),
-            HeaderValue::from(answer.coverage.left_out),
-        );
+    if operation.reads() {
+        cover(headers, &coverage);
     }
     response
+}
+
+/// Tells what an answer was taken from, beside a body whose shape is the contract's.
+fn cover(headers: &mut HeaderMap, coverage: &Coverage) {
+    let counts = [
+        (&IN_SCOPE, coverage.in_scope),
+        (&CONSIDERED, coverage.considered),
+        (&LEFT_OUT, coverage.left_out),
+    ];
+    for (name, number) in counts {
+        headers.insert(name.clone(), HeaderValue::from(number));
+    }
+    let empty = coverage.empty;
+    let words = [
+        (&INDEXES, coverage.indexes.used().join(", ")),
+        (&DEGRADED, coverage.indexes.degraded().join(", ")),
+        (&EMPTY, empty.map_or("", EmptyReason::as_str).to_owned()),
+        (
+            &UNKNOWN,
+            empty
+                .and_then(EmptyReason::unknown)
+                .unwrap_or_default()
+                .to_owned(),
+        ),
+    ];
+    for (name, text) in words {
+        if !text.is_empty()
+            && let Ok(text) = HeaderValue::from_str(&text)
+        {
+            headers.insert(name.clone(), text);
+        }
+    }
 }
 
 fn unknown() -> ApiError {

@@ -16,7 +16,7 @@ fn event(no: i64, value: Option<&str>, retraction: bool) -> Event {
         source: Source::UserStated,
         retraction,
         assistant: false,
-        writer: 0,
+        session: 0,
         extra: None,
     }
 }

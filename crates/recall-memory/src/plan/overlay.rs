@@ -51,7 +51,8 @@ impl<'v> Draft<'v> {
         self.added.push(Placed {
             subject: Arc::clone(subject),
             predicate: Arc::clone(predicate),
-            written_by: Some(Arc::clone(&self.stamp.writer)),
+            written_by: Some(Arc::clone(&self.stamp.author.key)),
+            session: self.stamp.author.session.clone(),
             event,
         });
     }

@@ -346,7 +346,7 @@ fn assertion(
         source: statement.source,
         retraction: false,
         assistant: statement.assistant,
-        writer: 0,
+        session: 0,
         extra: (!plain).then(|| Box::new(extra)),
     }
 }
@@ -380,7 +380,7 @@ pub(super) fn withdrawal(
         source: Source::UserStated,
         retraction: true,
         assistant: false,
-        writer: 0,
+        session: 0,
         extra: None,
     }
 }

@@ -6,7 +6,6 @@ use super::dictionary::TermNo;
 use super::english::is_first_person;
 use super::terms::{Kind, terms};
 use super::trigrams::is_comparable;
-use super::weight::idf;
 use super::words::{head, split};
 use super::{Index, Query, dates};
 
@@ -49,10 +48,10 @@ pub(super) struct Question {
 }
 
 impl Question {
-    pub(super) fn new(index: &Index, query: &Query<'_>) -> Self {
+    pub(super) fn new(index: &Index, query: &Query<'_>, beside: Option<&Index>) -> Self {
         let text = head(query.text, MAX_BYTES);
         let asked = Asked::read(index, text);
-        let mut wanted = asked.wanted(index);
+        let mut wanted = asked.wanted(index, beside);
         keep_rarest(&mut wanted);
         let days = if wanted.is_empty() {
             Vec::new()
@@ -60,7 +59,7 @@ impl Question {
             dates::gains(&index.items, text, query.now)
         };
         Self {
-            pairs: asked.pairs(index, &wanted),
+            pairs: asked.pairs(index, &wanted, beside),
             wanted,
             days,
             personal: is_personal(text),
@@ -101,9 +100,10 @@ impl Asked {
     }
 
     /// The terms to search, in order of appearance, then those like unknown words.
-    fn wanted(&self, index: &Index) -> Vec<Wanted> {
+    fn wanted(&self, index: &Index, beside: Option<&Index>) -> Vec<Wanted> {
         let mut wanted = Sum {
             index,
+            beside,
             wanted: Vec::new(),
             at: HashMap::new(),
         };
@@ -122,11 +122,10 @@ impl Asked {
     }
 
     /// Distinct pairs of searched terms that follow one another.
-    fn pairs(&self, index: &Index, wanted: &[Wanted]) -> Vec<Pair> {
-        let items = index.items.live();
+    fn pairs(&self, index: &Index, wanted: &[Wanted], beside: Option<&Index>) -> Vec<Pair> {
         let worth: HashMap<TermNo, f32> = wanted
             .iter()
-            .map(|w| (w.term, idf(w.holders, items)))
+            .map(|w| (w.term, index.worth(w.term, beside)))
             .collect();
         let mut seen = HashSet::new();
         self.sequence
@@ -149,6 +148,7 @@ impl Asked {
 /// Terms with their weights added up.
 struct Sum<'a> {
     index: &'a Index,
+    beside: Option<&'a Index>,
     wanted: Vec<Wanted>,
     at: HashMap<TermNo, usize>,
 }
@@ -156,7 +156,7 @@ struct Sum<'a> {
 impl Sum<'_> {
     fn add(&mut self, term: TermNo, times: f32) {
         let holders = self.index.postings.live(term);
-        let weight = times * idf(holders, self.index.items.live());
+        let weight = times * self.index.worth(term, self.beside);
         let at = *self.at.entry(term).or_insert(self.wanted.len());
         match self.wanted.get_mut(at) {
             Some(wanted) => wanted.weight += weight,

@@ -5,7 +5,7 @@ use super::proximity::Proximity;
 use super::question::{Question, Wanted};
 use super::scratch::Scratch;
 use super::weight::{in_item, is_common};
-use super::{Hit, Index, ItemNo};
+use super::{Filter, Found, Hit, Index, ItemNo};
 
 /// What a term is worth to the item one, two, three places away.
 const TO_LATER: [f32; 3] = [0.60, 0.45, 0.30];
@@ -22,25 +22,26 @@ pub(super) fn best(
     index: &Index,
     question: &Question,
     limit: usize,
-    keep: &dyn Fn(ItemNo) -> bool,
+    filter: &Filter<'_>,
     scratch: &mut Scratch,
-) -> Vec<Hit> {
+) -> Found {
     scratch.dense = index.is_dense(question);
     for wanted in &question.wanted {
         index.spread(wanted, scratch);
     }
-    let mut ranked = index.select(question, limit.max(LOOKED_AT), keep, scratch);
+    let (mut ranked, touched) = index.select(question, limit.max(LOOKED_AT), filter, scratch);
     if !question.pairs.is_empty() {
         index.look_at_order(question, limit, &mut ranked);
     }
     ranked.truncate(limit);
-    ranked
-        .into_iter()
-        .map(|ranked| Hit {
-            item: ranked.item(),
-            score: ranked.score(),
-        })
-        .collect()
+    let hits = ranked.into_iter().map(|ranked| Hit {
+        item: ranked.item(),
+        score: ranked.score(),
+    });
+    Found {
+        hits: hits.collect(),
+        touched,
+    }
 }
 
 impl Index {
@@ -94,19 +95,21 @@ impl Index {
         }
     }
 
-    /// The best `room` candidates that `keep` lets pass, best first; clears the scores.
+    /// The best `room` candidates that may take a place, best first, and how many were counted;
+    /// clears the scores.
     fn select(
         &self,
         question: &Question,
         room: usize,
-        keep: &dyn Fn(ItemNo) -> bool,
+        filter: &Filter<'_>,
         scratch: &mut Scratch,
-    ) -> Vec<Ranked> {
+    ) -> (Vec<Ranked>, u32) {
         let mut best = Best::new(room, question);
+        let touched = scratch.touched(filter.counted);
         let offer = |best: &mut Best, item, words| {
             let score = self.with_priors(item, words, question);
             let candidate = Ranked::new(score, item);
-            if best.wants(candidate) && keep(item) {
+            if best.wants(candidate) && (filter.keep)(item) {
                 best.push(candidate);
             }
         };
@@ -123,7 +126,7 @@ impl Index {
                 offer(&mut best, item, words);
             }
         }
-        best.into_sorted()
+        (best.into_sorted(), touched)
     }
 
     /// Whether the question's terms touch a large part of the items.

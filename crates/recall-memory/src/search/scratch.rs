@@ -53,6 +53,25 @@ impl Scratch {
         *total += weight;
     }
 
+    /// How many items have a score and are counted.
+    pub(super) fn touched(&self, counted: Option<&dyn Fn(ItemNo) -> bool>) -> u32 {
+        let counts = |item: ItemNo| counted.is_none_or(|counted| counted(item));
+        let touched = match (self.dense, counted.is_some()) {
+            (false, false) => self.candidates.len(),
+            (false, true) => {
+                let items = self.candidates.iter();
+                items.filter(|item| counts(**item)).count()
+            }
+            (true, _) => {
+                let items = (0..).zip(&self.total);
+                items
+                    .filter(|(item, score)| **score > 0.0 && counts(*item))
+                    .count()
+            }
+        };
+        u32::try_from(touched).unwrap_or(u32::MAX)
+    }
+
     /// Adds the best weights of the term at hand to the scores.
     pub(super) fn end_term(&mut self) {
         let mut noted = std::mem::take(&mut self.noted);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::answer::{Answer, Coverage, count};
+use crate::answer::{Answer, Coverage, Indexes, count};
 use crate::args::Args;
 use crate::error::Error;
 use crate::json::Json;
@@ -27,6 +27,7 @@ pub(crate) fn answer(view: &View, question: &str, at: Timestamp) -> Answer {
             .array(&pairs, |json, no| write(json, view, *no));
     });
     let coverage = Coverage::of(view.pair_count(), count(pairs.len()), count(pairs.len()));
+    let coverage = coverage.by(Indexes::WORDS);
     Answer::new(json, view.revision(), pairs.len(), coverage)
 }
 

@@ -15,7 +15,7 @@ use crate::limits::{MAX_QUERY_BYTES, MAX_RECALL, QUESTION_ROWS};
 use crate::sentence;
 use crate::time;
 use crate::typed::recall::elsewhere;
-use crate::view::{Find, Pair, View};
+use crate::view::{Find, Pair, View, Wanted};
 
 /// Whom a profile is about.
 const USER: &str = "user";
@@ -65,8 +65,13 @@ impl Recall {
         at: Timestamp,
     ) -> (Vec<Row<'v>>, Coverage) {
         let view = find.view;
-        let keep = |_: &Pair, event: &Event| self.since.is_none_or(|since| event.observed >= since);
-        let mut places = find.rank(question, at, QUESTION_ROWS, &keep);
+        let wanted = Wanted {
+            limit: QUESTION_ROWS,
+            all: self.since.is_none(),
+            keep: &|_: &Pair, event: &Event| self.since.is_none_or(|since| event.observed >= since),
+        };
+        let ranked = find.rank(question, at, &wanted);
+        let mut places = ranked.places;
         places.sort_by_key(|place| {
             let note = view.pair(place.pair).is_some_and(|pair| view.is_note(pair));
             (!place.in_time, note)
@@ -84,7 +89,8 @@ impl Recall {
             event(pair, belief).is_some_and(|event| !answered.contains(&event.id))
         });
         let held = view.held();
-        let coverage = Coverage::of(held, held, count(rows.len()));
+        let coverage = Coverage::of(held, ranked.considered, count(rows.len()));
+        let coverage = coverage.by(ranked.indexes);
         (rows, coverage)
     }
 }

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::fold::Belief;
 use crate::json::Json;
 use crate::limits::{MAX_EXPLAINED_EVENTS, MAX_QUERY_BYTES, QUESTION_ROWS};
-use crate::view::{Find, Pair, View};
+use crate::view::{Find, Pair, View, Wanted};
 
 pub(crate) fn parse(args: Args) -> Result<String, Error> {
     let mut fields = args.read(&["question"])?;
@@ -19,7 +19,13 @@ pub(crate) fn parse(args: Args) -> Result<String, Error> {
 
 pub(crate) fn answer(view: &View, question: &str, now: Timestamp) -> Answer {
     let find = Find::new(view, None);
-    let mut places = find.rank(question, now, QUESTION_ROWS, &|_, _| true);
+    let wanted = Wanted {
+        limit: QUESTION_ROWS,
+        all: true,
+        keep: &|_, _| true,
+    };
+    let ranked = find.rank(question, now, &wanted);
+    let mut places = ranked.places;
     places.sort_by_key(|place| {
         let note = view.pair(place.pair).is_some_and(|pair| view.is_note(pair));
         (!place.in_time, note)
@@ -28,12 +34,18 @@ pub(crate) fn answer(view: &View, question: &str, now: Timestamp) -> Answer {
         .iter()
         .filter_map(|place| find.belief(place.pair, place.slot))
         .collect();
-    let mut json = Json::default();
-    json.array(&found, |json, (pair, belief)| {
-        write(json, view, pair, belief)
-    });
     let held = view.held();
-    let coverage = Coverage::of(held, held, count(found.len()));
+    let coverage = Coverage::of(held, ranked.considered, count(found.len()));
+    let coverage = coverage.by(ranked.indexes);
+    let mut json = Json::default();
+    json.array((1..).zip(&found), |json, (rank, (pair, belief))| {
+        json.object(|json| {
+            write(json, view, pair, belief);
+            json.key("rank").int(rank);
+            json.key("coverage")
+                .object(|json| coverage.write(json, view.revision()));
+        });
+    });
     Answer::new(json, view.revision(), found.len(), coverage)
 }
 
@@ -42,25 +54,23 @@ fn write(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
         return;
     };
     let event = pair.events.get(belief.slot as usize);
-    json.object(|json| {
-        json.key("memory").string(&card.sentence());
-        json.key("subject").string(&card.subject);
-        json.key("predicate").string(&card.predicate);
-        json.key("value").value(&card.value);
-        json.key("stated_at").time(card.observed);
-        json.key("source").string(card.source.as_str());
-        if let Some(evidence) = &card.evidence {
-            json.key("evidence").string(evidence);
-        }
-        if let Some(text) = event.and_then(|event| view.source_text(event)) {
-            json.key("source_text").string(text);
-        }
-        json.key("rules")
-            .array([pair], |json, pair| rules(json, view, pair));
-        let events = history_of(pair, belief);
-        json.key("history").array(events, |json, event| {
-            history::write(json, view, pair, event)
-        });
+    json.key("memory").string(&card.sentence());
+    json.key("subject").string(&card.subject);
+    json.key("predicate").string(&card.predicate);
+    json.key("value").value(&card.value);
+    json.key("stated_at").time(card.observed);
+    json.key("source").string(card.source.as_str());
+    if let Some(evidence) = &card.evidence {
+        json.key("evidence").string(evidence);
+    }
+    if let Some(text) = event.and_then(|event| view.source_text(event)) {
+        json.key("source_text").string(text);
+    }
+    json.key("rules")
+        .array([pair], |json, pair| rules(json, view, pair));
+    let events = history_of(pair, belief);
+    json.key("history").array(events, |json, event| {
+        history::write(json, view, pair, event)
     });
 }
 

@@ -1,6 +1,6 @@
 //! `history`: the events of a pair, oldest first.
 
-use crate::answer::{Answer, Coverage, count};
+use crate::answer::{Answer, Coverage, EmptyReason, count};
 use crate::args::Args;
 use crate::error::Error;
 use crate::event::{Event, Told};
@@ -32,9 +32,11 @@ impl PairArgs {
 
     /// Why nothing is found.
     pub(crate) fn nothing(&self, view: &View) -> Coverage {
-        match view.spelt(&self.predicate) {
-            Some(_) => Coverage::of(0, 0, 0),
-            None => Coverage::unknown_predicate(),
+        let subject = view.subject_no(&self.subject);
+        match (view.spelt(&self.predicate), subject) {
+            (None, _) => Coverage::unknown(EmptyReason::UnknownPredicate),
+            (Some(_), None) if view.held() > 0 => Coverage::unknown(EmptyReason::UnknownSubject),
+            (Some(_), _) => Coverage::of(0, 0, 0),
         }
     }
 }

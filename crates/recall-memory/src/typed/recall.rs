@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::answer::{Answer, Coverage, count};
+use crate::answer::{Answer, Coverage, EmptyReason, count};
 use crate::args::Args;
 use crate::card::{Card, FormerCard};
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::limits::{
     DEFAULT_RECALL, MAX_QUERY_BYTES, MAX_RECALL, MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES,
 };
 use crate::time;
-use crate::view::{Find, Pair, View};
+use crate::view::{Find, Pair, View, Wanted};
 
 /// What is asked for.
 #[derive(Debug)]
@@ -110,12 +110,18 @@ impl Recall {
     /// What the names mean to the view; coverage of an empty answer when they mean nothing.
     fn scope(&self, view: &View) -> Result<Scope, Coverage> {
         let predicate = match &self.predicate {
-            Some(name) => Some(view.spelt(name).ok_or_else(Coverage::unknown_predicate)?),
+            Some(name) => Some(
+                view.spelt(name)
+                    .ok_or(Coverage::unknown(EmptyReason::UnknownPredicate))?,
+            ),
             None => None,
         };
-        let nothing = || Coverage::of(0, 0, 0);
+        let nobody = match view.held() {
+            0 => Coverage::of(0, 0, 0),
+            _ => Coverage::unknown(EmptyReason::UnknownSubject),
+        };
         let subject = match &self.subject {
-            Some(name) => Some(view.subject_no(name).ok_or_else(nothing)?),
+            Some(name) => Some(view.subject_no(name).ok_or(nobody)?),
             None => None,
         };
         Ok(Scope { subject, predicate })
@@ -171,8 +177,13 @@ impl Recall {
     ) -> (Vec<(&'v Pair, Belief)>, Coverage) {
         let view = find.view;
         let now = self.as_of.unwrap_or(now);
-        let keep = |pair: &Pair, event: &Event| scope.holds(pair) && self.accepts(event);
-        let mut places = find.rank(query, now, self.limit as usize, &keep);
+        let wanted = Wanted {
+            limit: self.limit as usize,
+            all: self.is_plain() && scope.is_all(),
+            keep: &|pair: &Pair, event: &Event| scope.holds(pair) && self.accepts(event),
+        };
+        let ranked = find.rank(query, now, &wanted);
+        let mut places = ranked.places;
         places.sort_by_key(|place| {
             let note = view.pair(place.pair).is_some_and(|pair| view.is_note(pair));
             (!place.in_time, note)
@@ -182,7 +193,8 @@ impl Recall {
             .filter_map(|place| find.belief(place.pair, place.slot))
             .collect();
         let in_scope = scope.held(view);
-        let coverage = Coverage::of(in_scope, in_scope, count(found.len()));
+        let coverage = Coverage::of(in_scope, ranked.considered, count(found.len()));
+        let coverage = coverage.by(ranked.indexes);
         (found, coverage)
     }
 
@@ -247,6 +259,10 @@ impl Scope {
                 .map_or(0, |predicate| predicate.held),
             (None, None) => view.held(),
         }
+    }
+
+    fn is_all(self) -> bool {
+        self.subject.is_none() && self.predicate.is_none()
     }
 
     fn holds(self, pair: &Pair) -> bool {

@@ -64,6 +64,7 @@ impl Builder {
                 Some(_) | None => {}
             }
         }
+        self.view.follow_past();
         self.view
     }
 

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::mem;
 
+use super::items::IndexText;
 use super::{Pair, View};
+use crate::answer::count;
 use crate::event::{Event, Placed};
 use crate::fold::{Belief, Believed, NO_ITEM, Step};
 use crate::registry::{Definition, REGISTRY_PREDICATE, REGISTRY_SUBJECT};
-use crate::search::NewItem;
 use crate::sentence;
-use crate::time;
 use crate::value::Value;
 
 impl View {
@@ -30,16 +30,20 @@ impl View {
         self.last_recorded = self.last_recorded.max(event.recorded);
         self.events += 1;
         self.heap += event.heap();
-        if let (true, Some(writer)) = (note, &placed.written_by) {
-            event.writer = self.writers.intern(writer, |_| writer.clone()) + 1;
-        }
         let asserts = !event.retraction;
+        if asserts {
+            let (key, named) = (placed.written_by.as_ref(), placed.session.as_ref());
+            event.session = self.sessions.of(key, named, event.observed);
+        }
         let pair = self.pairs.get_mut(no as usize)?;
         let slot = u32::try_from(pair.events.len()).ok()?;
         if asserts && note {
             self.notes.insert(event.id.clone(), (no, slot));
         } else if let (true, Some(value)) = (asserts, &event.value) {
             *self.stated.entry(value_hash(subject, value)).or_default() += 1;
+        }
+        for told in event.replaces() {
+            self.ended_by.insert(told.id.clone(), (no, slot));
         }
         pair.push(event);
         Some((no, slot))
@@ -259,18 +263,27 @@ impl View {
     /// A belief ended: it is found no more.
     fn forget(&mut self, no: u32, belief: &Belief) {
         if belief.item != NO_ITEM {
-            self.index.remove(belief.item);
+            self.unindex(no, belief);
             self.count(no, |count| count.saturating_sub(1));
         }
         self.superseded.push((no, belief.slot));
     }
 
+    /// Takes all items of an event out of the index; they lie one behind the other.
+    fn unindex(&mut self, no: u32, belief: &Belief) {
+        let own = (no, belief.slot);
+        let items = self.items.iter().skip(belief.item as usize);
+        let end = belief.item + count(items.take_while(|place| **place == own).count());
+        for item in belief.item..end {
+            self.index.remove(item);
+        }
+    }
+
     /// A belief began: it is found from now on.
     pub(super) fn learn(&mut self, no: u32, slot: u32) {
-        let Some(item) = self.index_item(no, slot) else {
+        let Some(item) = self.index_event(no, slot) else {
             return;
         };
-        self.items.push((no, slot));
         self.count(no, |count| count.saturating_add(1));
         let Some(pair) = self.pairs.get_mut(no as usize) else {
             return;
@@ -288,26 +301,24 @@ impl View {
         }
     }
 
-    fn index_item(&mut self, no: u32, slot: u32) -> Option<u32> {
+    /// Puts an event into the index and answers with the first of its items.
+    fn index_event(&mut self, no: u32, slot: u32) -> Option<u32> {
         let pair = self.pairs.get(no as usize)?;
-        let item = self.index_text(pair, slot)?;
-        Some(self.index.insert(&item.borrow()))
+        let text = self.index_text(pair, slot)?;
+        let first = self.items.len();
+        for item in text.items() {
+            self.index.insert(&item);
+            self.items.push((no, slot));
+        }
+        u32::try_from(first).ok()
     }
 
     /// What the index is told of an event.
     pub(super) fn index_text(&self, pair: &Pair, slot: u32) -> Option<IndexText> {
         let event = pair.events.get(slot as usize)?;
-        let writer = event
-            .writer
-            .checked_sub(1)
-            .and_then(|no| self.writers.get(no));
-        Some(IndexText {
-            text: sentence::indexed(&self.subject_name(pair), &self.predicate_name(pair), event),
-            assistant: event.assistant,
-            // What one key says on one day was said in one go.
-            session: writer.map(|writer| format!("{writer} {}", time::date(event.observed))),
-            observed_at: event.observed,
-        })
+        let subject = self.subject_name(pair);
+        let text = sentence::indexed(&subject, &self.predicate_name(pair), event);
+        Some(IndexText::new(text, subject, self.is_note(pair), event))
     }
 
     fn note_superseded(&mut self, no: u32, slot: u32) {
@@ -331,27 +342,6 @@ impl View {
         }
         if let Some(predicate) = self.predicates.get_mut(pair.predicate) {
             predicate.held = change(predicate.held);
-        }
-    }
-}
-
-/// An item of the index before it has a number.
-#[derive(Debug)]
-pub(super) struct IndexText {
-    text: String,
-    assistant: bool,
-    session: Option<String>,
-    observed_at: jiff::Timestamp,
-}
-
-impl IndexText {
-    pub(super) fn borrow(&self) -> NewItem<'_> {
-        NewItem {
-            text: &self.text,
-            speaker: None,
-            assistant: self.assistant,
-            session: self.session.as_deref(),
-            observed_at: self.observed_at,
         }
     }
 }

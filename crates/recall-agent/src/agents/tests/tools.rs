@@ -450,6 +450,7 @@ async fn the_briefing_draws_on_the_memory_for_what_is_in_focus() {
     let (bench, me) = resumed().await;
     let writer = Writer {
         key_id: "k".to_owned(),
+        session: None,
     };
     for text in ["The deploy key is in the vault.", "Lunch is at noon."] {
         let Value::Object(arguments) = json!({ "text": text }) else {

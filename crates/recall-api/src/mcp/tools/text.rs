@@ -3,7 +3,7 @@
 use recall_memory::Operation;
 use serde_json::{Value, json};
 
-use super::{Effect, Tool, object, string, time};
+use super::{Effect, Tool, object, session, string, time};
 
 pub(super) static TOOLS: [Tool; 5] = [
     Tool {
@@ -74,6 +74,7 @@ fn remember() -> Value {
                 "description": "A conversation to keep, instead of a text.",
             },
             "observed_at": time("When it was said, if not now."),
+            "session": session(),
         }),
         &[],
     )

@@ -3,7 +3,7 @@
 use recall_memory::Operation;
 use serde_json::{Value, json};
 
-use super::{Effect, Tool, object, string, time};
+use super::{Effect, Tool, object, session, string, time};
 
 pub(super) static TOOLS: [Tool; 8] = [
     Tool {
@@ -156,6 +156,7 @@ fn remember() -> Value {
                 "description": "Where it comes from.",
             },
             "observed_at": time("When it was stated, if not now."),
+            "session": session(),
             "replaces": replaces(),
             "text": { "type": "string", "maxLength": 32768, "description": "A text to keep whole, with its statements." },
             "statements": {

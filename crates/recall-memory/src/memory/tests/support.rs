@@ -85,6 +85,7 @@ impl World {
         };
         let writer = Writer {
             key_id: "k1".to_owned(),
+            session: None,
         };
         self.memory
             .call(&self.ns, &writer, operation, Args::from(args))

@@ -177,6 +177,7 @@ async fn writers_of_a_slow_store_share_every_commit() {
                 let ns = "test".parse().unwrap();
                 let by = Writer {
                     key_id: format!("k{writer}"),
+                    session: None,
                 };
                 let call = memory.call(&ns, &by, Remember, args);
                 call.await.unwrap();

@@ -652,8 +652,15 @@ async fn an_empty_answer_says_why() {
     );
     assert_eq!(
         empty(&world, Recall, json!({"subject": "nobody"})).await,
-        Some(EmptyReason::NothingStored)
+        Some(EmptyReason::UnknownSubject)
     );
+    let pair = json!({"subject": "nobody", "predicate": "name"});
+    for operation in [Recall, History, Timeline] {
+        assert_eq!(
+            empty(&world, operation, pair.clone()).await,
+            Some(EmptyReason::UnknownSubject)
+        );
+    }
     let args =
         json!({"subject": "user", "min_confidence": 1, "observed_after": "2030-01-01T00:00:00Z"});
     assert_eq!(

@@ -67,7 +67,7 @@ fn every_language_has_ten_sentences() {
     for language in languages() {
         assert!(language.rows.len() >= 10, "{}", language.name);
     }
-    assert_eq!(languages().len(), 15);
+    assert_eq!(languages().len(), 28);
 }
 
 #[test]
