@@ -1,6 +1,7 @@
 //! Every chore of this repository.
 
 mod bench;
+mod chart;
 mod ci;
 mod cluster;
 mod demo;
@@ -37,6 +38,8 @@ enum Command {
     Cluster(cluster::Command),
     /// The whole story end to end, step by step.
     Demo(demo::Args),
+    /// What is generated in the Helm chart: its table of values, its schema, its snapshots.
+    Chart(chart::Args),
     /// Measure this server beside the published one.
     Bench(Box<bench::Args>),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Layers => layers::run(),
         Command::Cluster(command) => cluster::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Chart(arguments) => chart::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match outcome {

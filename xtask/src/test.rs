@@ -11,11 +11,11 @@ use crate::cluster::{self, Plane, Programs};
 use crate::original::Original;
 use crate::shell::{cargo, output, root, run as run_command, say, scratch, target};
 use crate::tally::{Tally, count};
-use crate::{demo, python};
+use crate::{chart, demo, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), embed, k8s, python, differential, demo.
+    /// Only these parts: rust, e2e (a part of rust), embed, k8s, python, differential, chart, demo.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -30,7 +30,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part {
         name: "rust",
         covered: false,
@@ -66,6 +66,12 @@ const PARTS: [Part; 7] = [
         covered: false,
         missing: no_python,
         run: differential,
+    },
+    Part {
+        name: "chart",
+        covered: false,
+        missing: no_helm,
+        run: chart::test,
     },
     Part {
         name: "demo",
@@ -139,6 +145,10 @@ pub(crate) fn required(part: &str) -> bool {
 
 fn no_cluster() -> Option<&'static str> {
     (!Programs::possible()).then_some(cluster::FIX)
+}
+
+fn no_helm() -> Option<&'static str> {
+    (!chart::Tools::possible()).then_some(chart::FIX)
 }
 
 fn no_python() -> Option<&'static str> {
