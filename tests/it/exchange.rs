@@ -225,6 +225,14 @@ async fn what_became_of_exchanges_and_what_the_api_server_said_is_counted() {
         (409, "sandbox_unclaimed")
     );
     assert_eq!(answer.headers["retry-after"], "1");
+    let waiting = cluster.world.token("agents", "pool-x7k2p", "recall").await;
+    let waiting = waiting.expect("a token");
+    assert_eq!(cluster.exchange(&waiting).await.status, 409);
+    let fake = cluster.cluster();
+    fake.add_claim("agents", "demo-2", &[(LABEL, "demo-2")]);
+    fake.begin_adoption("agents", "pool-x7k2p", "demo-2");
+    fake.finish_adoption("agents", "pool-x7k2p", "demo-2");
+    cluster.key(&waiting).await;
     let unaware = json!({ "kind": "TokenReview", "status": { "authenticated": true, "user": { "username": "x" } } });
     cluster
         .api()
@@ -238,11 +246,12 @@ async fn what_became_of_exchanges_and_what_the_api_server_said_is_counted() {
     assert_eq!(answer.headers["retry-after"], "5");
     let metrics = cluster.metrics().await;
     for expected in [
-        "recall_exchanges_total{code=\"ok\"} 1",
-        "recall_exchanges_total{code=\"sandbox_unclaimed\"} 1",
+        "recall_exchanges_total{code=\"ok\"} 2",
+        "recall_exchanges_total{code=\"sandbox_unclaimed\"} 2",
+        "recall_unclaimed_wait_seconds_count 1",
         "recall_exchanges_total{code=\"upstream\"} 1",
         "recall_kubernetes_audience_unaware_total 1",
-        "recall_kubernetes_call_duration_seconds_bucket{le=\"+Inf\",verb=\"create\",resource=\"tokenreviews\"} 4",
+        "recall_kubernetes_call_duration_seconds_bucket{le=\"+Inf\",verb=\"create\",resource=\"tokenreviews\"} 5",
         "recall_kubernetes_calls_total{verb=\"create\",resource=\"tokenreviews\",outcome=\"throttled\"} 1",
         "recall_kubernetes_calls_total{verb=\"get\",resource=\"pods\",outcome=\"ok\"}",
     ] {

@@ -69,6 +69,8 @@ enum Scenario {
     Remember,
     /// A pod's token for a key.
     Exchange,
+    /// What checking a key adds to a request.
+    Key,
     /// One text, durable when answered.
     TextRemember,
     /// Three words to a memory of texts.
@@ -146,6 +148,7 @@ impl Scenario {
             Self::History => "history",
             Self::Remember => "remember",
             Self::Exchange => "exchange",
+            Self::Key => "key",
             Self::TextRemember => "text-remember",
             Self::TextRecall => "text-recall",
             Self::Scale => "scale",
@@ -169,7 +172,7 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
         return retrieval::run(arguments);
     }
     let wanted = |scenario| arguments.only.is_empty() || arguments.only.contains(&scenario);
-    build(wanted(Scenario::Remember))?;
+    build()?;
     let beside = !arguments.ours;
     ensure!(
         !beside || python::available(),
@@ -188,6 +191,9 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     bench.typed(&Scenario::TYPED.map(|s| (s, wanted(s))), &mut report)?;
     bench.text(&Scenario::TEXT.map(|s| (s, wanted(s))), &mut report)?;
     shares(&mut report);
+    if wanted(Scenario::Key) {
+        key_check(&mut report)?;
+    }
     if wanted(Scenario::Scale) {
         bench.scale(&mut report)?;
     }
@@ -206,19 +212,32 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn build(commit: bool) -> anyhow::Result<()> {
+fn build() -> anyhow::Result<()> {
     let release = ["build", "--quiet", "--release"];
-    let packages = [
-        "--package=recall-server",
-        "--package=recall-cli",
-        "--package=recall-testkit",
-        "--bins",
-    ];
-    run_command(cargo().args(release).args(packages))?;
-    if commit {
-        let example = ["--package=recall-store-embedded", "--example=group_commit"];
-        run_command(cargo().args(release).args(example))?;
+    for parts in [
+        &[
+            "--package=recall-server",
+            "--package=recall-cli",
+            "--package=recall-testkit",
+            "--bins",
+        ][..],
+        &["--package=recall-store-embedded", "--example=group_commit"],
+        &["--package=recall-keys", "--example=key_check"],
+    ] {
+        run_command(cargo().args(release).args(parts))?;
     }
+    Ok(())
+}
+
+/// What checking a key takes, without a server around it.
+fn key_check(report: &mut Report) -> anyhow::Result<()> {
+    let mut program = Command::new(sides::programs_dir().join("examples/key_check"));
+    let found = output(&mut program)?;
+    let mut times = found.split_whitespace().map(str::parse);
+    let mut next = || times.next().context("key_check printed two times");
+    let (middle, p99): (f64, f64) = (next()??, next()??);
+    report.figure("key check p50", middle, "us", Bound::AtMost(20.0));
+    report.figure("key check p99", p99, "us", Bound::None);
     Ok(())
 }
 

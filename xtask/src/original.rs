@@ -63,18 +63,6 @@ impl Drop for Original {
     }
 }
 
-/// A process and its children.
-pub(crate) fn family(pid: u32) -> Vec<u32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let children = std::fs::read_to_string(path).unwrap_or_default();
-    let children = children
-        .split_whitespace()
-        .filter_map(|child| child.parse().ok());
-    std::iter::once(pid)
-        .chain(children.flat_map(family))
-        .collect()
-}
-
 /// The resident memory of one process, in bytes; 0 if it is gone.
 pub(crate) fn resident_bytes(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -2,10 +2,11 @@
 
 mod flights;
 mod limits;
+mod waits;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use recall_identity::{Authenticate, Caller, TokenHash};
@@ -16,6 +17,7 @@ use crate::error::ApiError;
 use flights::Flights;
 pub(crate) use limits::Limits;
 pub use limits::{ExchangeLimits, Peer};
+use waits::Waits;
 
 /// The token exchange. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -28,6 +30,7 @@ struct Inner {
     key_ttl: Duration,
     limits: Limits,
     flights: Flights,
+    waits: Waits,
 }
 
 /// A key, and who it was minted for.
@@ -57,6 +60,7 @@ impl Exchange {
             key_ttl,
             limits: Limits::new(limits),
             flights: Flights::default(),
+            waits: Waits::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -78,6 +82,24 @@ impl Exchange {
         };
         let flight = self.inner.flights.join(TokenHash::of(token), start);
         flight.await
+    }
+
+    /// How long whoever holds `token` waited to be claimed, once that is over.
+    pub(crate) fn waited(
+        &self,
+        token: &str,
+        outcome: &Result<Arc<Granted>, Refused>,
+    ) -> Option<Duration> {
+        let (token, now) = (TokenHash::of(token), Instant::now());
+        match outcome {
+            Ok(_) => self.inner.waits.ended(token, now),
+            Err(refused) => {
+                if refused.error.code == "sandbox_unclaimed" {
+                    self.inner.waits.began(token, now);
+                }
+                None
+            }
+        }
     }
 
     /// Who holds `token`, for a renewal.

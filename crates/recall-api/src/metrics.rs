@@ -66,6 +66,7 @@ struct CodeLabel {
 /// Counters and timings of the API. Cheap to clone; all clones count together.
 #[derive(Debug, Clone)]
 pub struct Metrics {
+    unclaimed: Histogram,
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabel, Histogram>,
     exchanges: Family<CodeLabel, Counter>,
@@ -74,6 +75,8 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
+            // 50 ms to 7 hours.
+            unclaimed: Histogram::new(exponential_buckets(0.05, 3.0, 13)),
             requests: Family::default(),
             // 50 µs to 26 s.
             durations: Family::new_with_constructor(|| {
@@ -105,6 +108,12 @@ impl Metrics {
             "Token exchanges and pod-key renewals, by outcome",
             metrics.exchanges.clone(),
         );
+        registry.register_with_unit(
+            "recall_unclaimed_wait",
+            "Time from a pod's first refusal as unclaimed to its key",
+            Unit::Seconds,
+            metrics.unclaimed.clone(),
+        );
         metrics
     }
 
@@ -121,6 +130,10 @@ impl Metrics {
                 route: route.as_str(),
             })
             .observe(elapsed.as_secs_f64());
+    }
+
+    pub(crate) fn unclaimed_wait(&self, waited: Duration) {
+        self.unclaimed.observe(waited.as_secs_f64());
     }
 
     pub(crate) fn exchange(&self, code: &'static str) {

@@ -143,17 +143,26 @@ impl Stamp {
         (state != "Z").then_some(Self { pid, started })
     }
 
-    /// This process and all that it started and that they started.
+    /// This process and all that it started and that they started, while the starters live.
     #[must_use]
     pub fn family(pid: u32) -> Vec<Self> {
-        let path = format!("/proc/{pid}/task/{pid}/children");
-        let children = std::fs::read_to_string(path).unwrap_or_default();
-        let children = children
-            .split_whitespace()
-            .filter_map(|child| child.parse().ok());
+        // Whom a process started is listed by the thread that did it, and programs in Go start theirs
+        // from any.
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+        let lists = threads.into_iter().flatten().flatten();
+        let texts =
+            lists.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+        let children: Vec<u32> = texts
+            .flat_map(|text| {
+                let pids = text
+                    .split_whitespace()
+                    .filter_map(|child| child.parse().ok());
+                pids.collect::<Vec<_>>()
+            })
+            .collect();
         Self::of(pid)
             .into_iter()
-            .chain(children.flat_map(Self::family))
+            .chain(children.into_iter().flat_map(Self::family))
             .collect()
     }
 
@@ -355,4 +364,28 @@ pub fn wait_until(process: &mut Process, mut ready: impl FnMut() -> bool) -> any
 )]
 fn pause() {
     std::thread::sleep(Duration::from_millis(20));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_holds_whom_another_thread_started() {
+        // The starter must live: whom an ended thread started passes to one that lives.
+        let (tell, told) = std::sync::mpsc::channel();
+        let (leave, left) = std::sync::mpsc::channel::<()>();
+        let starter = std::thread::spawn(move || {
+            let mut child = Command::new("sleep").arg("60").spawn().expect("it starts");
+            tell.send(child.id()).expect("the test listens");
+            let _ = left.recv();
+            child.kill().expect("it runs");
+            child.wait().expect("it is ours");
+        });
+        let child = told.recv().expect("the starter tells");
+        let family = Stamp::family(std::process::id());
+        drop(leave);
+        starter.join().expect("it ends");
+        assert!(family.iter().any(|process| process.pid() == child));
+    }
 }

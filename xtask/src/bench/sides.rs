@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use recall_testkit::process::{Process, Server, wait_until};
+use recall_testkit::process::{Process, Server, Stamp, wait_until};
 use serde_json::{Value, json};
 
 use crate::http::request;
-use crate::original::{Original, family, processor_time, resident_bytes};
+use crate::original::{Original, processor_time, resident_bytes};
 use crate::shell::target;
 use crate::test::read_line;
 
@@ -87,7 +87,7 @@ impl Program {
             Self::Ours(server) => server.process().pid(),
             Self::Theirs(server) => server.pid(),
         };
-        family(pid).into_iter()
+        Stamp::family(pid).into_iter().map(|process| process.pid())
     }
 }
 

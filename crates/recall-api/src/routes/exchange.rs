@@ -36,6 +36,9 @@ pub(super) async fn handle(State(api): State<Api>, request: Request) -> Result<R
     }
     let token = token(request).await?;
     let outcome = exchange.mint(&api.keys, &token).await;
+    if let Some(waited) = exchange.waited(&token, &outcome) {
+        api.metrics.unclaimed_wait(waited);
+    }
     match outcome {
         Ok(granted) => {
             decision.end(&api, Ok((&granted.caller, &granted.minted.record)));
