@@ -83,7 +83,7 @@ const RESERVED: [(&str, &[&str]); 12] = [
     ("opentelemetry", &["recall-telemetry"]),
     ("opentelemetry-otlp", &["recall-telemetry"]),
     ("opentelemetry_sdk", &["recall-telemetry"]),
-    ("hyper-rustls", &["recall-cli"]),
+    ("hyper-rustls", &["recall-cli", "recall-store-polign"]),
 ];
 
 /// What `recall-identity` must not pull in unless it is asked to.

@@ -18,14 +18,17 @@ fn written(kind: RecordKind, key: &str, body: &str) -> Written {
 
 /// Lays a record down and reads it back.
 #[track_caller]
-fn check(kind: RecordKind, key: &str, body: &str, expected: (Shelf, &str, Value)) {
+fn check(kind: RecordKind, key: &str, body: &str, shelf: Shelf, id: &str, expected: &Value) {
     let written = written(kind, key, body);
     let rows = rows(&ns(), &written);
     let row = rows.first().expect("a row");
     let place = place(&ns(), kind, key);
     let mut metadata = Value::Object(row.metadata.clone());
     metadata.as_object_mut().expect("an object").remove(VERSION);
-    assert_eq!((place.shelf, row.id.as_str(), metadata), expected);
+    assert_eq!(
+        (place.shelf, row.id.as_str(), &metadata),
+        (shelf, id, expected)
+    );
     let back = read(place.shelf, kind, &row.id, row.metadata.clone())
         .expect("it reads")
         .expect("it is one");
@@ -39,12 +42,10 @@ fn turns_lie_as_published() {
         RecordKind::Turn,
         "coder:000000000065",
         r#"{"content":"hello","epoch":3,"recall_agent":"coder","record":"turn","seq":65}"#,
-        (
-            Shelf::Agents,
-            "coder:turn:65",
-            json!({"recall_agent": "coder", "record": "turn", "epoch": 3, "seq": 65, "page": "1",
+        Shelf::Agents,
+        "coder:turn:65",
+        &json!({"recall_agent": "coder", "record": "turn", "epoch": 3, "seq": 65, "page": "1",
                    "body": r#"{"content":"hello","seq":65}"#}),
-        ),
     );
 }
 
@@ -54,13 +55,11 @@ fn actions_lie_as_published() {
         RecordKind::Action,
         "coder:000000000001",
         r#"{"class":"pure","epoch":2,"recall_agent":"coder","record":"action","seq":1,"status":"started"}"#,
-        (
-            Shelf::Agents,
-            "coder:act:1",
-            json!({"recall_agent": "coder", "record": "action", "epoch": 2, "seq": 1, "page": "0", "act": "1",
+        Shelf::Agents,
+        "coder:act:1",
+        &json!({"recall_agent": "coder", "record": "action", "epoch": 2, "seq": 1, "page": "0", "act": "1",
                    "class": "pure", "status": "started",
                    "body": r#"{"class":"pure","epoch":2,"seq":1,"status":"started"}"#}),
-        ),
     );
 }
 
@@ -72,7 +71,9 @@ fn states_outputs_and_pointers_lie_as_published() {
         RecordKind::WorkingStateHead,
         "a",
         body,
-        (Shelf::Agents, "a:ws:head", metadata),
+        Shelf::Agents,
+        "a:ws:head",
+        &metadata,
     );
     let body = r#"{"epoch":1,"recall_agent":"a","record":"working_state","version":2}"#;
     let metadata = json!({"recall_agent": "a", "record": "working_state", "epoch": 1, "version": 2, "body": r#"{"version":2}"#});
@@ -80,7 +81,9 @@ fn states_outputs_and_pointers_lie_as_published() {
         RecordKind::WorkingState,
         "a:000000000002",
         body,
-        (Shelf::Agents, "a:ws:2", metadata),
+        Shelf::Agents,
+        "a:ws:2",
+        &metadata,
     );
     let body = r#"{"epoch":1,"recall_agent":"a","record":"output","ref":"out-1-1","tokens":9}"#;
     let metadata = json!({"recall_agent": "a", "record": "output", "epoch": 1, "ref": "out-1-1", "tokens": 9,
@@ -89,7 +92,9 @@ fn states_outputs_and_pointers_lie_as_published() {
         RecordKind::Output,
         "a:out-1-1",
         body,
-        (Shelf::Agents, "a:out:out-1-1", metadata),
+        Shelf::Agents,
+        "a:out:out-1-1",
+        &metadata,
     );
     let body = r#"{"epoch":1,"name":"repo","recall_agent":"a","record":"pointer"}"#;
     let metadata = json!({"recall_agent": "a", "record": "pointer", "epoch": 1, "name": "repo", "body": r#"{"name":"repo"}"#});
@@ -97,7 +102,9 @@ fn states_outputs_and_pointers_lie_as_published() {
         RecordKind::Pointer,
         "a:repo",
         body,
-        (Shelf::Agents, "a:ptr:repo", metadata),
+        Shelf::Agents,
+        "a:ptr:repo",
+        &metadata,
     );
 }
 
@@ -107,11 +114,9 @@ fn what_is_ours_alone_lies_apart() {
         RecordKind::Session,
         "a",
         r#"{"turn_seq":1}"#,
-        (
-            Shelf::Ours,
-            "10:a",
-            json!({"kind": 10, "key": "a", "body": r#"{"turn_seq":1}"#}),
-        ),
+        Shelf::Ours,
+        "10:a",
+        &json!({"kind": 10, "key": "a", "body": r#"{"turn_seq":1}"#}),
     );
 }
 
