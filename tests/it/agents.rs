@@ -12,7 +12,7 @@ const LABEL: &str = "sandbox.users.io/agent";
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Calls a tool; the answer, or the text of the refusal.
-async fn call(
+pub(super) async fn call(
     http: &Client,
     url: &str,
     key: &str,

@@ -13,6 +13,7 @@ mod keys;
 mod lifecycle;
 mod limits;
 mod pod_watch;
+mod polign_servers;
 mod readme;
 mod retrieval;
 mod security;

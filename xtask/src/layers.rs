@@ -9,16 +9,15 @@ use crate::shell::{cargo, output, say};
 
 /// Workspace crates and the workspace crates that each may use, tests aside. A crate that is not
 /// here is refused; one that does not exist yet keeps its place.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("recall-identity", &[]),
-    ("recall-proto", &[]),
     ("recall-telemetry", &[]),
     ("recall-store", &[]),
     ("recall-keys", &["recall-identity", "recall-store"]),
     ("recall-memory", &["recall-store"]),
     ("recall-agent", &["recall-store", "recall-memory"]),
     ("recall-store-embedded", &["recall-store"]),
-    ("recall-store-polign", &["recall-store", "recall-proto"]),
+    ("recall-store-polign", &["recall-store"]),
     ("recall-store-qdrant", &["recall-store"]),
     (
         "recall-api",
@@ -61,8 +60,8 @@ const ALLOWED: [(&str, &[&str]); 16] = [
 
 /// Outside crates and the only workspace crates that may name them, tests aside.
 const RESERVED: [(&str, &[&str]); 12] = [
-    ("tonic", &["recall-store-polign", "recall-proto"]),
-    ("prost", &["recall-store-polign", "recall-proto"]),
+    ("tonic", &["recall-store-qdrant"]),
+    ("prost", &["recall-store-qdrant"]),
     ("qdrant-client", &["recall-store-qdrant"]),
     ("redb", &["recall-store-embedded"]),
     ("kube", &["recall-identity", "recall-server", "recall-e2e"]),
@@ -84,7 +83,7 @@ const RESERVED: [(&str, &[&str]); 12] = [
     ("opentelemetry", &["recall-telemetry"]),
     ("opentelemetry-otlp", &["recall-telemetry"]),
     ("opentelemetry_sdk", &["recall-telemetry"]),
-    ("hyper-rustls", &["recall-cli"]),
+    ("hyper-rustls", &["recall-cli", "recall-store-polign"]),
 ];
 
 /// What `recall-identity` must not pull in unless it is asked to.

@@ -15,7 +15,8 @@ use crate::{chart, demo, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), embed, k8s, python, differential, chart, demo.
+    /// Only these parts: rust, e2e (a part of rust), embed, k8s, polign, python, differential,
+    /// chart, demo.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -30,7 +31,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part {
         name: "rust",
         covered: false,
@@ -54,6 +55,12 @@ const PARTS: [Part; 8] = [
         covered: false,
         missing: no_cluster,
         run: k8s,
+    },
+    Part {
+        name: "polign",
+        covered: false,
+        missing: no_python,
+        run: polign,
     },
     Part {
         name: "python",
@@ -159,11 +166,9 @@ fn no_python() -> Option<&'static str> {
 fn rust() -> anyhow::Result<Tally> {
     build_programs()?;
     let mut command = cargo();
-    command
-        .arg("test")
-        .args(SELECTION)
-        .arg("--quiet")
-        .args(["--", "--skip", "k8s_", "--skip", "real::"]);
+    command.arg("test").args(SELECTION).arg("--quiet").args([
+        "--", "--skip", "k8s_", "--skip", "polign_", "--skip", "real::",
+    ]);
     set_up(&mut command)?;
     count(&mut command)
 }
@@ -199,7 +204,7 @@ fn identity_alone() -> Command {
 /// The tests of the whole server alone.
 fn e2e() -> anyhow::Result<Tally> {
     let mut command = test_program("recall-e2e")?;
-    command.args(["--quiet", "--skip", "k8s_"]);
+    command.args(["--quiet", "--skip", "k8s_", "--skip", "polign_"]);
     count(&mut command)
 }
 
@@ -215,6 +220,23 @@ fn k8s() -> anyhow::Result<Tally> {
         .args(["--test=it", "--", "real"])
         .envs(plane.environment());
     tally += count(&mut command)?;
+    Ok(tally)
+}
+
+/// The tests against a real polign_db: of its adapter, and of several servers on one of them.
+fn polign() -> anyhow::Result<Tally> {
+    let environment = python::environment(python::CURRENT)?;
+    let database = python::program(&environment, "polign-server")?;
+    let original = python::program(&environment, "recall")?;
+    let mut tally = Tally::default();
+    for package in ["recall-store-polign", "recall-e2e"] {
+        let mut command = test_program(package)?;
+        command
+            .args(["--quiet", "polign_"])
+            .env("RECALL_POLIGN_SERVER", &database)
+            .env("RECALL_ORIGINAL", &original);
+        tally += count(&mut command)?;
+    }
     Ok(tally)
 }
 

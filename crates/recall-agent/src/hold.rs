@@ -241,12 +241,20 @@ impl Inner {
         for _ in 0..TRIES {
             let (mut head, version) = self.head(seat).await?;
             let whole = head.hold_of(session).is_none();
+            let kept = head
+                .hold_of(session)
+                .is_some_and(|hold| hold.epoch == epoch);
+            let mut found = match kept {
+                true => Vec::new(),
+                false => self.recount(seat, &mut head).await?,
+            };
             let open = self.pending(seat, &head).await?;
             let Some(fence) = own(&mut head) else {
                 return Ok(None);
             };
             let desk = self.desk(epoch, -1)?;
-            let writes = actions::settle(seat.names(), &mut head, open, &desk, whole)?;
+            let mut writes = actions::settle(seat.names(), &mut head, open, &desk, whole)?;
+            writes.append(&mut found);
             match self.commit(seat, writes, (&head, version), fence).await {
                 Ok(_) => {
                     self.ledger.note(seat, &head);
@@ -340,7 +348,11 @@ impl Inner {
                 hold.epoch = epoch;
             }
         }
-        match self.commit(seat, Vec::new(), (&head, version), epoch).await {
+        let found = match taken {
+            true => self.recount(seat, &mut head).await?,
+            false => Vec::new(),
+        };
+        match self.commit(seat, found, (&head, version), epoch).await {
             Ok(_) => Ok(true),
             Err(error) => {
                 // Unrecorded, the grant would only stand in the way of whoever came in between.

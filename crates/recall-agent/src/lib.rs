@@ -11,7 +11,7 @@
 //! * `head`, `objects`, `records`: what is kept, and how.
 //! * `working`, `turns`, `outputs`, `pointers`, `actions`, `ownership`, `briefing`: what follows from
 //!   it. Pure.
-//! * `agents`, `change`, `hold`, `renewal`: the rim that talks to the store.
+//! * `agents`, `change`, `hold`, `recount`, `renewal`: the rim that talks to the store.
 //! * `operator`, `ledger`: what operators see.
 
 mod actions;
@@ -31,6 +31,7 @@ mod outputs;
 mod ownership;
 mod pointers;
 mod records;
+mod recount;
 mod renewal;
 mod session;
 mod tool;

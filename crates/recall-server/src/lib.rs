@@ -14,11 +14,12 @@ mod pod_watch;
 mod readiness;
 mod run;
 mod start;
+mod stores;
 mod tls;
 
 pub use config::{
-    Backend, Config, ConfigError, Kubernetes, Origin, ServiceAccount, Settings, TenantLabel,
-    TlsFiles, Watch,
+    Backend, Config, ConfigError, Kubernetes, Origin, ServiceAccount, Settings, Shared,
+    TenantLabel, TlsFiles, Watch,
 };
 pub use exit::{Failure, main};
 pub use run::{Server, run};

@@ -6,13 +6,16 @@ use recall_api::{Check, Readiness};
 use recall_store::Store;
 use tokio_util::sync::CancellationToken;
 
-/// The store answers.
-pub(crate) fn store(store: Arc<dyn Store>) -> Check {
+/// The store answers. A failure names its kind.
+pub(crate) fn store(store: Arc<dyn Store>, kind: &'static str) -> Check {
     Check {
         name: "store",
         probe: Arc::new(move || {
             let store = Arc::clone(&store);
-            Box::pin(async move { store.ping().await.map_err(|error| error.to_string()) })
+            Box::pin(async move {
+                let answer = store.ping().await;
+                answer.map_err(|error| format!("{kind}: {error}"))
+            })
         }),
     }
 }

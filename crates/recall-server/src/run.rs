@@ -11,8 +11,8 @@ use recall_agent::Agents;
 use recall_api::{AdminState, Api, Check, admin_router, router};
 use recall_keys::{Keys, parse_bootstrap_key, parse_static_keys};
 use recall_memory::{Memory, Registry as Predicates, Surface};
-use recall_store::{Clock, MemoryStore, Store, SystemClock};
-use recall_store_embedded::{EmbeddedStore, OpenError};
+use recall_store::{Clock, Store, SystemClock};
+use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -25,10 +25,13 @@ use crate::life::KeyLife;
 use crate::listen::serve;
 use crate::pod_watch::PodWatch;
 use crate::readiness;
+use crate::stores::{self, Opened};
 use crate::tls::Tls;
 
 /// How often unfinished actions are looked at for the metrics.
 const MEASURE_PERIOD: Duration = Duration::from_secs(15);
+/// How often a bootstrap key is tried to be registered while the store is away.
+const REGISTER_AGAIN: Duration = Duration::from_secs(1);
 /// How often dead keys are erased.
 const SWEEP_PERIOD: Duration = Duration::from_secs(60);
 
@@ -43,6 +46,9 @@ pub struct Server {
     watch: Option<PodWatch>,
     tls: Option<Tls>,
     actions: recall_agent::Metrics,
+    opened: Opened,
+    /// A bootstrap key that is registered once the store answers.
+    late: Option<SecretString>,
 }
 
 impl Server {
@@ -55,7 +61,8 @@ impl Server {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let tls = config.tls.clone().map(Tls::load).transpose()?;
         let mut registry = Registry::default();
-        let store = open_store(&config.backend)?;
+        let opened = stores::open(&config, &clock)?;
+        let store = Arc::clone(&opened.store);
         let memory = memory(&config, Arc::clone(&store), Arc::clone(&clock))?;
         let keys = keys(
             &config,
@@ -63,8 +70,8 @@ impl Server {
             Arc::clone(&clock),
             &mut registry,
         )?;
-        first_keys(&config, &keys).await?;
-        let mut checks = vec![readiness::store(Arc::clone(&store))];
+        let late = first_keys(&config, &keys, &opened).await?;
+        let mut checks = vec![readiness::store(Arc::clone(&store), opened.kind)];
         let (exchange, watch, pods) = match &config.kubernetes {
             Some(settings) => {
                 let parts = kubernetes::connected(settings, &keys, &mut registry, &mut checks);
@@ -99,6 +106,8 @@ impl Server {
             watch,
             tls,
             actions,
+            opened,
+            late,
         })
     }
 
@@ -130,6 +139,8 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
         watch,
         tls,
         actions,
+        opened,
+        late,
     } = server;
     for (name, listener) in [("api", &listener), ("admin", &admin_listener)] {
         if let Ok(address) = listener.local_addr() {
@@ -149,6 +160,9 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
     if let Some(tls) = &tls {
         beside.spawn(tls.clone().follow_files());
     }
+    if let Some(key) = late {
+        beside.spawn(register_late(api.keys.clone(), key));
+    }
     let admin = AdminState {
         registry: Arc::new(registry),
         checks: checks.into(),
@@ -163,25 +177,11 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
     ));
     serve(listener, tls, router(api), stop).await;
     beside.shutdown().await;
+    opened.leave().await;
     admin_stop.cancel();
     admin
         .await
         .map_err(|error| Failure::Unavailable(format!("the admin listener failed: {error}")))
-}
-
-fn open_store(backend: &Backend) -> Result<Arc<dyn Store>, Failure> {
-    match backend {
-        Backend::Memory => Ok(Arc::new(MemoryStore::new())),
-        Backend::Embedded(dir) => match EmbeddedStore::open(dir) {
-            Ok(store) => Ok(Arc::new(store)),
-            Err(error @ (OpenError::Damaged { .. } | OpenError::NewerFormat { .. })) => {
-                Err(Failure::Damaged(error.to_string()))
-            }
-            Err(error @ (OpenError::InUse { .. } | OpenError::Io { .. })) => {
-                Err(Failure::Unavailable(error.to_string()))
-            }
-        },
-    }
 }
 
 async fn measure_for_ever(agents: Agents, metrics: recall_agent::Metrics) {
@@ -227,7 +227,11 @@ fn memory(
         surface: config.surface,
         registry,
         view_memory: usize::try_from(config.view_memory).unwrap_or(usize::MAX),
-        freshness: config.freshness,
+        // A shared store that follows its writers itself is asked each time.
+        freshness: match config.backend {
+            Backend::Polign(_) => Duration::ZERO,
+            Backend::Embedded(_) | Backend::Memory => config.freshness,
+        },
     };
     Ok(Memory::new(store, clock, settings))
 }
@@ -262,21 +266,35 @@ fn keys(
     ))
 }
 
-/// Registers the bootstrap key, or makes the first admin key of a fresh embedded store.
-async fn first_keys(config: &Config, keys: &Keys) -> Result<(), Failure> {
-    if let Some(path) = &config.bootstrap_key_file {
-        let refusal = |reason: String| unusable("bootstrap-key-file", path, reason);
-        let text = std::fs::read_to_string(path).map_err(|error| refusal(error.to_string()))?;
-        let key = parse_bootstrap_key(&text).map_err(|error| refusal(error.to_string()))?;
-        let record = keys
-            .bootstrap(&key)
+/// Registers the bootstrap key, or makes the first admin key of a fresh embedded store. Answers a
+/// key that has to wait until the store answers.
+async fn first_keys(
+    config: &Config,
+    keys: &Keys,
+    opened: &Opened,
+) -> Result<Option<SecretString>, Failure> {
+    let bootstrap = match &config.bootstrap_key_file {
+        None => None,
+        Some(path) => {
+            let refusal = |reason: String| unusable("bootstrap-key-file", path, reason);
+            let text = std::fs::read_to_string(path).map_err(|error| refusal(error.to_string()))?;
+            Some(parse_bootstrap_key(&text).map_err(|error| refusal(error.to_string()))?)
+        }
+    };
+    if let Backend::Polign(shared) = &config.backend {
+        match shared.wait {
+            None => return Ok(bootstrap),
+            Some(patience) => opened.wait(patience).await?,
+        }
+    }
+    if let Some(key) = bootstrap {
+        register(keys, &key)
             .await
             .map_err(|error| Failure::Unavailable(error.to_string()))?;
-        tracing::info!(key_id = %record.id, "the bootstrap admin key is registered");
-        return Ok(());
+        return Ok(None);
     }
     let Backend::Embedded(dir) = &config.backend else {
-        return Ok(());
+        return Ok(None);
     };
     let made = admin_key::ensure(keys, dir).await;
     match made.map_err(|error| Failure::Unavailable(format!("{error:#}")))? {
@@ -285,7 +303,21 @@ async fn first_keys(config: &Config, keys: &Keys) -> Result<(), Failure> {
         }
         None => tracing::debug!("the store has keys already"),
     }
+    Ok(None)
+}
+
+async fn register(keys: &Keys, key: &SecretString) -> Result<(), recall_keys::Error> {
+    let record = keys.bootstrap(key).await?;
+    tracing::info!(key_id = %record.id, "the bootstrap admin key is registered");
     Ok(())
+}
+
+/// Registers a key as soon as the store can be asked.
+async fn register_late(keys: Keys, key: SecretString) {
+    while let Err(error) = register(&keys, &key).await {
+        tracing::debug!(%error, "the bootstrap key waits for the store");
+        tokio::time::sleep(REGISTER_AGAIN).await;
+    }
 }
 
 fn unusable(flag: &'static str, path: &Path, reason: String) -> Failure {

@@ -20,7 +20,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Capabilities {
     /// [`Store::acquire`] and its relatives work; without them agents cannot be resumed.
     pub leases: bool,
-    /// A [`Fence`] is checked in the same step as the write.
+    /// A [`Fence`] is checked in the same step as the write. Else it is checked right before, and a
+    /// lease that ran out admits nobody.
     pub fenced_writes: bool,
     /// [`Batch::expect`] is checked in the same step as the append.
     pub conditional_append: bool,
@@ -205,6 +206,12 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         after: Option<&'a Namespace>,
         limit: u32,
     ) -> BoxFuture<'a, Result<Vec<Namespace>, Error>>;
+
+    /// Nobody follows this namespace's log any more: what is kept in memory to number it may go. The
+    /// next revision asked for may number the same events anew.
+    fn forget(&self, ns: &Namespace) {
+        let _ = ns;
+    }
 
     /// Whether the store can be used right now. For readiness.
     fn ping(&self) -> BoxFuture<'_, Result<(), Error>>;

@@ -7,6 +7,7 @@
 
 mod cluster;
 mod objects;
+pub mod polign;
 pub mod process;
 mod recorded;
 mod reply;

@@ -82,6 +82,7 @@ impl Cache {
                 break;
             }
             spaces.remove(&ns);
+            self.store.forget(&ns);
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -1,13 +1,15 @@
 //! From texts to the typed configuration.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recall_api::ExchangeLimits;
 use recall_keys::parse_go;
 use recall_memory::Surface;
+use recall_store_polign::MAX_PREFIX_BYTES;
 use recall_telemetry::LogFormat;
+use secrecy::SecretString;
 
 use super::exchange::{
     ServiceAccount, Watch, limit, longest_life, namespaces, selector, service_accounts,
@@ -18,12 +20,27 @@ const MIN_KEY_TTL: Duration = Duration::from_secs(10);
 const MAX_KEY_TTL: Duration = Duration::from_secs(24 * 3600);
 
 /// Where memory is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Backend {
     /// In one file under this folder.
     Embedded(PathBuf),
+    /// In a polign_db that others may write too.
+    Polign(Shared),
     /// In the process: gone with it. For tests.
     Memory,
+}
+
+/// A store on the network.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// Its address.
+    pub url: String,
+    /// Its API key.
+    pub key: Option<SecretString>,
+    /// What the names of its collections begin with.
+    pub collection: String,
+    /// How long a start waits for it; `None` does not wait and serves unready meanwhile.
+    pub wait: Option<Duration>,
 }
 
 /// The configuration of a server.
@@ -229,8 +246,13 @@ impl Read<'_> {
     }
 
     fn backend(&self) -> Result<Backend, ConfigError> {
-        let embedded = self.one_of("backend", &[("embedded", true), ("memory", false)])?;
-        if !embedded {
+        let kinds = [("embedded", 0), ("polign", 1), ("memory", 2)];
+        let kind = self.one_of("backend", &kinds)?;
+        if kind == 1 {
+            return self.shared("http://127.0.0.1:23000").map(Backend::Polign);
+        }
+        self.nothing_of_shared()?;
+        if kind == 2 {
             return Ok(Backend::Memory);
         }
         match self.path("data-dir")? {
@@ -238,6 +260,46 @@ impl Read<'_> {
             None => Err(ConfigError::Together(
                 "--data-dir is needed: neither XDG_DATA_HOME nor HOME is set".to_owned(),
             )),
+        }
+    }
+
+    fn shared(&self, url: &str) -> Result<Shared, ConfigError> {
+        let given = self.optional("backend-url", self::url)?;
+        let key = self.optional("backend-key", |key| match key.trim().is_empty() {
+            true => Err("must not be empty"),
+            false => Ok(SecretString::from(key.trim())),
+        });
+        let file = self.path("backend-key-file")?;
+        let key = match (key?, file) {
+            (Some(_), Some(_)) => {
+                return Err(ConfigError::Together(
+                    "--backend-key-file and --backend-key are two keys: leave one out".to_owned(),
+                ));
+            }
+            (key, None) => key,
+            (None, Some(path)) => Some(key_in(&path)?),
+        };
+        Ok(Shared {
+            url: given.unwrap_or_else(|| url.to_owned()),
+            key,
+            collection: self.required("collection", prefix)?,
+            wait: self.required("wait-for-backend", |text| match text {
+                "off" => Ok(None),
+                _ => parse_go(text).map(Some).map_err(|error| error.to_string()),
+            })?,
+        })
+    }
+
+    /// A setting of a shared store without one is a mistake that would go unnoticed.
+    fn nothing_of_shared(&self) -> Result<(), ConfigError> {
+        let given = ["backend-url", "backend-key-file", "backend-key"]
+            .into_iter()
+            .find(|name| self.0.get(name).is_some());
+        match given {
+            None => Ok(()),
+            Some(name) => Err(ConfigError::Together(format!(
+                "--{name} has no effect on this --backend: choose polign or leave it out"
+            ))),
         }
     }
 
@@ -348,6 +410,31 @@ fn bytes(text: &str) -> Result<u64, &'static str> {
         .ok()
         .and_then(|n: u64| n.checked_mul(factor))
         .ok_or(REFUSAL)
+}
+
+/// The one line of a file that holds a key.
+fn key_in(path: &Path) -> Result<SecretString, ConfigError> {
+    let refusal = |reason: &str| ConfigError::Content {
+        flag: "backend-key-file",
+        path: path.display().to_string(),
+        reason: reason.to_owned(),
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| refusal(&error.to_string()))?;
+    match text.trim() {
+        "" => Err(refusal("it is empty")),
+        key if key.contains(char::is_whitespace) => Err(refusal("it must hold one key")),
+        key => Ok(SecretString::from(key)),
+    }
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    match (1..=MAX_PREFIX_BYTES).contains(&text.len()) && text.bytes().all(plain) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "must be at most {MAX_PREFIX_BYTES} ASCII letters, digits, _ and -"
+        )),
+    }
 }
 
 fn key_ttl(text: &str) -> Result<Duration, String> {

@@ -37,6 +37,17 @@ const fn value(
     }
 }
 
+const fn secret(name: &'static str, value_name: &'static str, help: &'static str) -> Setting {
+    Setting {
+        name,
+        kind: Kind::Value,
+        default: None,
+        secret: true,
+        value_name,
+        help,
+    }
+}
+
 const fn switch(name: &'static str, default: Option<&'static str>, help: &'static str) -> Setting {
     Setting {
         name,
@@ -84,7 +95,36 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "backend",
         "KIND",
         Some("embedded"),
-        "Where memory is kept: embedded or memory (for tests)",
+        "Where memory is kept: embedded, polign or memory (for tests)",
+    ),
+    value(
+        "backend-url",
+        "URL",
+        None,
+        "Address of the store [default: http://127.0.0.1:23000 for polign]",
+    ),
+    value(
+        "backend-key-file",
+        "FILE",
+        None,
+        "File with the API key of the store",
+    ),
+    secret(
+        "backend-key",
+        "KEY",
+        "API key of the store; better as RECALL_BACKEND_KEY or in a file than as a flag",
+    ),
+    value(
+        "collection",
+        "PREFIX",
+        Some("recall_lexical_v1"),
+        "What the names of a shared store's collections begin with",
+    ),
+    value(
+        "wait-for-backend",
+        "TIME",
+        Some("30s"),
+        "How long a start waits for a shared store before it fails, or off: serve unready meanwhile",
     ),
     value(
         "data-dir",

@@ -16,9 +16,7 @@ pub(super) async fn checks(store: &Arc<dyn Store>) {
     renewal_is_for_the_holder_alone(store).await;
     of_racing_acquires_one_wins(store).await;
     leases_of_other_namespaces_and_names_are_apart(store).await;
-    if store.capabilities().fenced_writes {
-        a_fenced_write_needs_the_current_epoch(store).await;
-    }
+    a_fenced_write_needs_the_current_epoch(store).await;
 }
 
 /// A store without leases says so instead of pretending.

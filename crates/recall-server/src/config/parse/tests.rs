@@ -28,7 +28,7 @@ fn defaults() {
     let config = read(&["--data-dir=d"], &[]).expect("defaults");
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.admin_listen.to_string(), "127.0.0.1:9090");
-    assert_eq!(config.backend, Backend::Embedded("d".into()));
+    assert!(matches!(config.backend, Backend::Embedded(dir) if dir == Path::new("d")));
     assert_eq!((config.surface, config.open), (Surface::Text, None));
     assert_eq!(config.view_memory, 256 << 20);
     assert_eq!(config.kubernetes, None);
@@ -59,6 +59,65 @@ fn a_flag_wins_over_the_environment_and_the_environment_over_the_file() {
 }
 
 #[test]
+fn a_shared_store_has_an_address_a_key_and_a_prefix() {
+    use secrecy::ExposeSecret;
+    let shared = |flags: &[&str], environment: &[(&str, &str)]| {
+        let flags = [&["--backend=polign"], flags].concat();
+        match read(&flags, environment).expect("good").backend {
+            Backend::Polign(shared) => shared,
+            other => panic!("{other:?}"),
+        }
+    };
+    let plain = shared(&[], &[]);
+    assert_eq!(plain.url, "http://127.0.0.1:23000");
+    assert_eq!(plain.collection, "recall_lexical_v1");
+    assert_eq!(plain.wait, Some(Duration::from_secs(30)));
+    assert!(plain.key.is_none());
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "plgn_k\n").expect("written");
+    let by_file = format!("--backend-key-file={}", file.path().display());
+    let flags = [
+        "--backend-url=https://db:1",
+        "--collection=c",
+        "--wait-for-backend=off",
+        &by_file,
+    ];
+    let given = shared(&flags, &[]);
+    assert_eq!(
+        (given.url.as_str(), given.collection.as_str(), given.wait),
+        ("https://db:1", "c", None)
+    );
+    for key in [
+        given.key,
+        shared(&[], &[("RECALL_BACKEND_KEY", "plgn_k")]).key,
+    ] {
+        assert_eq!(key.expect("a key").expose_secret(), "plgn_k");
+    }
+    refused(&["--backend=polign", "--backend-url=db"], "must be a URL");
+    refused(&["--backend=polign", "--collection=a/b"], "ASCII letters");
+    refused(
+        &["--backend=polign", "--wait-for-backend=soon"],
+        "not a duration",
+    );
+    refused(
+        &["--backend=polign", "--backend-key=k", &by_file],
+        "leave one out",
+    );
+    refused(&["--backend-url=http://db:1"], "no effect");
+}
+
+#[test]
+fn the_stores_key_is_not_printed() {
+    let arguments = ["recall-server", "--backend=polign", "--backend-key=plgn_k"];
+    let settings = Settings::read(
+        arguments.map(OsString::from).into_iter(),
+        std::iter::empty(),
+    );
+    let printed = settings.expect("good").to_string();
+    assert!(printed.contains("backend-key = \"***\"") && !printed.contains("plgn_k"));
+}
+
+#[test]
 fn bad_values_name_flag_value_and_what_is_allowed() {
     refused(
         &["--listen=nowhere"],
@@ -68,7 +127,7 @@ fn bad_values_name_flag_value_and_what_is_allowed() {
         &["--surface=both"],
         "--surface \"both\" (flag): must be text or typed",
     );
-    refused(&["--backend=mysql"], "must be embedded or memory");
+    refused(&["--backend=mysql"], "must be embedded or polign or memory");
     refused(
         &["--view-memory=12parsecs"],
         "must be a number of bytes such as 256MiB",

@@ -1,0 +1,3 @@
+//! The adapter against a real polign_db.
+
+mod polign_real;
