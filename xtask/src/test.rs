@@ -15,7 +15,7 @@ use crate::{chart, demo, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), embed, k8s, python, differential, chart, demo.
+    /// Only these parts: rust, e2e (a part of rust), embed, k8s, python, differential, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -30,7 +30,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part {
         name: "rust",
         covered: false,
@@ -78,6 +78,12 @@ const PARTS: [Part; 8] = [
         covered: false,
         missing: no_cluster,
         run: demo_local,
+    },
+    Part {
+        name: "pods",
+        covered: false,
+        missing: no_node,
+        run: demo_pods,
     },
 ];
 
@@ -149,6 +155,10 @@ fn no_cluster() -> Option<&'static str> {
 
 fn no_helm() -> Option<&'static str> {
     (!chart::Tools::possible()).then_some(chart::FIX)
+}
+
+fn no_node() -> Option<&'static str> {
+    (!(cluster::node::possible() && python::available())).then_some(cluster::node::FIX)
 }
 
 fn no_python() -> Option<&'static str> {
@@ -262,7 +272,16 @@ fn set_up(command: &mut Command) -> anyhow::Result<()> {
 
 fn demo_local() -> anyhow::Result<Tally> {
     build_programs()?;
-    demo::tell(&demo::Args::local())?;
+    demo::tell(&demo::Args::control_plane())?;
+    Ok(Tally {
+        passed: 1,
+        ..Tally::default()
+    })
+}
+
+fn demo_pods() -> anyhow::Result<Tally> {
+    build_programs()?;
+    demo::with_pods()?;
     Ok(Tally {
         passed: 1,
         ..Tally::default()
