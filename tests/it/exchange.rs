@@ -264,7 +264,7 @@ async fn what_became_of_exchanges_and_what_the_api_server_said_is_counted() {
     cluster.restart(|_| ());
     simulated::until("live keys are counted", async || {
         let metrics = cluster.metrics().await;
-        metrics.contains("recall_keys_live{tenant=\"agents\"} 1\n")
+        metrics.contains("recall_keys_live{tenant=\"agents\"} 2\n")
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! The Helm chart: what is generated in it, and whether it holds.
 
+mod deploy;
 mod helm;
 mod live;
 mod metrics;
@@ -18,6 +19,7 @@ use crate::shell::{root, say};
 use crate::tally::Tally;
 
 pub(crate) use helm::{FIX, Tools};
+pub(crate) use render::crate_version;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -1,8 +1,15 @@
 //! The whole story end to end.
 
+mod ground;
+mod local;
+mod pods;
+mod report;
+
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 
-use crate::cluster::{self, Plane, Programs};
+use crate::cluster::{self, Plane, Programs, node};
 use crate::shell::{cargo, run as run_command, say, scratch};
 use crate::{python, test};
 
@@ -13,45 +20,80 @@ pub(crate) struct Args {
     cluster: Cluster,
     /// Write the measured table as JSON into this file.
     #[arg(long, value_name = "FILE")]
-    json: Option<std::path::PathBuf>,
+    json: Option<PathBuf>,
+    /// Leave the cluster with pods running at the end.
+    #[arg(long)]
+    keep: bool,
+    /// Programs that are built already, such as target/release.
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Cluster {
     /// The real control plane if its programs are here, else the simulated API server.
     Auto,
-    /// A real control plane on this machine; its programs are built first if need be.
+    /// A real cluster on this machine, with pods if it can have a node and else without; its programs
+    /// are built first if need be.
     Local,
+    /// A real control plane on this machine without a node: pods exist by name, agents run beside it.
+    ControlPlane,
     /// A stand-in for the API server, in seconds on any machine with Rust.
     Simulated,
 }
 
 impl Args {
-    /// What tests run.
-    pub(crate) fn local() -> Self {
+    /// What tests run everywhere.
+    pub(crate) fn control_plane() -> Self {
+        Self::on(Cluster::ControlPlane)
+    }
+
+    fn on(cluster: Cluster) -> Self {
         Self {
-            cluster: Cluster::Local,
+            cluster,
             json: None,
+            keep: false,
+            programs: None,
         }
+    }
+
+    /// Where the programs are, built first unless they are named.
+    fn programs(&self) -> anyhow::Result<PathBuf> {
+        if let Some(programs) = &self.programs {
+            return Ok(programs.clone());
+        }
+        run_command(cargo().args([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--exclude=xtask",
+            "--bins",
+        ]))?;
+        Ok(test::programs_dir())
     }
 }
 
 pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
-    run_command(cargo().args([
-        "build",
-        "--quiet",
-        "--workspace",
-        "--exclude=xtask",
-        "--bins",
-    ]))?;
+    let programs = arguments.programs()?;
+    if arguments.cluster == Cluster::Local {
+        if node::possible() {
+            return local::run(arguments, &programs);
+        }
+        say(&format!("No real pods here: {}", node::FIX));
+    }
     tell(arguments)
+}
+
+/// The story with real pods, as tests run it.
+pub(crate) fn with_pods() -> anyhow::Result<()> {
+    local::run(&Args::on(Cluster::Local), &test::programs_dir())
 }
 
 /// Tells the story with programs that are built already.
 pub(crate) fn tell(arguments: &Args) -> anyhow::Result<()> {
     let real = match arguments.cluster {
         Cluster::Auto => Programs::find().is_some(),
-        Cluster::Local => true,
+        Cluster::Local | Cluster::ControlPlane => true,
         Cluster::Simulated => false,
     };
     let mut demo = std::process::Command::new(test::programs_dir().join("recall-demo"));

@@ -47,12 +47,12 @@ pub(crate) fn request(
     Ok((status, body.to_owned()))
 }
 
-/// Whether `https://127.0.0.1:PORT` answers 200 at `path` under a certificate of this authority.
-pub(crate) fn https_ok(port: u16, path: &str, ca_file: &Path) -> bool {
-    https_status(port, path, ca_file).is_ok_and(|status| status == 200)
+/// Whether `https://HOST:PORT` answers 200 at `path` under a certificate of this authority.
+pub(crate) fn https_ok(host: &str, port: u16, path: &str, ca_file: &Path) -> bool {
+    https_status(host, port, path, ca_file).is_ok_and(|status| status == 200)
 }
 
-fn https_status(port: u16, path: &str, ca_file: &Path) -> anyhow::Result<u16> {
+fn https_status(host: &str, port: u16, path: &str, ca_file: &Path) -> anyhow::Result<u16> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(ca_file)?)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -60,13 +60,13 @@ fn https_status(port: u16, path: &str, ca_file: &Path) -> anyhow::Result<u16> {
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let tls = rustls::ClientConnection::new(Arc::new(config), "127.0.0.1".try_into()?)?;
-    let stream = TcpStream::connect(("127.0.0.1", port))?;
+    let tls = rustls::ClientConnection::new(Arc::new(config), host.to_owned().try_into()?)?;
+    let stream = TcpStream::connect((host, port))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     let mut stream = rustls::StreamOwned::new(tls, stream);
     write!(
         stream,
-        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
     )?;
     let mut answer = Vec::new();
     // A server that closes without saying so first has answered all the same.
@@ -82,4 +82,20 @@ fn https_status(port: u16, path: &str, ca_file: &Path) -> anyhow::Result<u16> {
 /// Whether a URL on loopback answers 200.
 pub(crate) fn ok(url: &str) -> bool {
     request("GET", url, None, "").is_ok_and(|(status, _)| status == 200)
+}
+
+/// Whether `http://HOST:PORT` answers 200 at `path`.
+pub(crate) fn answers(host: &str, port: u16, path: &str) -> bool {
+    let ask = || -> std::io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect((host, port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"))
 }

@@ -6,6 +6,7 @@ mod ci;
 mod cluster;
 mod demo;
 mod http;
+mod image;
 mod layers;
 mod original;
 mod python;
@@ -40,6 +41,8 @@ enum Command {
     Demo(demo::Args),
     /// What is generated in the Helm chart: its table of values, its schema, its snapshots.
     Chart(chart::Args),
+    /// The container image, by an engine or as an OCI archive.
+    Image(image::Args),
     /// Measure this server beside the published one.
     Bench(Box<bench::Args>),
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Cluster(command) => cluster::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Chart(arguments) => chart::run(&arguments),
+        Command::Image(arguments) => image::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match outcome {

@@ -16,7 +16,7 @@ use crate::{chart, demo, python};
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Only these parts: rust, e2e (a part of rust), embed, k8s, polign, python, differential,
-    /// chart, demo.
+    /// chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -85,6 +85,12 @@ const PARTS: [Part; 9] = [
         covered: false,
         missing: no_cluster,
         run: demo_local,
+    },
+    Part {
+        name: "pods",
+        covered: false,
+        missing: no_node,
+        run: demo_pods,
     },
 ];
 
@@ -156,6 +162,10 @@ fn no_cluster() -> Option<&'static str> {
 
 fn no_helm() -> Option<&'static str> {
     (!chart::Tools::possible()).then_some(chart::FIX)
+}
+
+fn no_node() -> Option<&'static str> {
+    (!(cluster::node::possible() && python::available())).then_some(cluster::node::FIX)
 }
 
 fn no_python() -> Option<&'static str> {
@@ -284,7 +294,16 @@ fn set_up(command: &mut Command) -> anyhow::Result<()> {
 
 fn demo_local() -> anyhow::Result<Tally> {
     build_programs()?;
-    demo::tell(&demo::Args::local())?;
+    demo::tell(&demo::Args::control_plane())?;
+    Ok(Tally {
+        passed: 1,
+        ..Tally::default()
+    })
+}
+
+fn demo_pods() -> anyhow::Result<Tally> {
+    build_programs()?;
+    demo::with_pods()?;
     Ok(Tally {
         passed: 1,
         ..Tally::default()

@@ -8,8 +8,7 @@ use rcgen::{
 };
 
 /// Names and addresses under which the API server is reached.
-const SERVER_NAMES: [&str; 6] = [
-    "127.0.0.1",
+const SERVER_NAMES: [&str; 5] = [
     "10.96.0.1",
     "localhost",
     "kubernetes",
@@ -17,8 +16,9 @@ const SERVER_NAMES: [&str; 6] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Writes a CA, the API server's certificate and the pair that signs service-account tokens.
-pub(super) fn write(dir: &Path) -> anyhow::Result<()> {
+/// Writes a CA, the API server's certificate for its address, its certificate towards kubelets, and the
+/// pair that signs service-account tokens.
+pub(super) fn write(dir: &Path, address: &str) -> anyhow::Result<()> {
     let mut authority = CertificateParams::default();
     authority.distinguished_name = named("recall test authority");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -26,15 +26,25 @@ pub(super) fn write(dir: &Path) -> anyhow::Result<()> {
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
     std::fs::write(dir.join("ca.crt"), authority.pem())?;
 
-    let mut server = CertificateParams::new(SERVER_NAMES.map(str::to_owned))?;
+    let names = SERVER_NAMES
+        .iter()
+        .chain([&address])
+        .map(|name| (*name).to_owned());
+    let mut server = CertificateParams::new(names.collect::<Vec<_>>())?;
     server.distinguished_name = named("kube-apiserver");
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let key = KeyPair::generate()?;
-    std::fs::write(
-        dir.join("apiserver.crt"),
-        server.signed_by(&key, &authority)?.pem(),
-    )?;
-    std::fs::write(dir.join("apiserver.key"), key.serialize_pem())?;
+    let mut kubelets = CertificateParams::default();
+    kubelets.distinguished_name = named("apiserver-kubelet-client");
+    kubelets
+        .distinguished_name
+        .push(DnType::OrganizationName, "system:masters");
+    kubelets.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    for (name, parameters) in [("apiserver", server), ("kubelet-client", kubelets)] {
+        let key = KeyPair::generate()?;
+        let certificate = parameters.signed_by(&key, &authority)?;
+        std::fs::write(dir.join(format!("{name}.crt")), certificate.pem())?;
+        std::fs::write(dir.join(format!("{name}.key")), key.serialize_pem())?;
+    }
 
     let accounts = KeyPair::generate()?;
     std::fs::write(dir.join("sa.key"), accounts.serialize_pem())?;

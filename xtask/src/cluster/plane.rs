@@ -1,14 +1,18 @@
 //! Starting and ending a control plane in a folder.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use recall_testkit::process::{Process, Stamp, tail, wait_until};
 
+use super::net::Net;
+use super::node;
 use super::pki;
 use super::programs::Programs;
+use crate::chart::Tools;
 use crate::http;
 use crate::original::free_port;
 use crate::shell::say;
@@ -18,54 +22,65 @@ const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// A running control plane. It ends when this is dropped, unless it was left running.
 #[derive(Debug)]
 pub(crate) struct Plane {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
+    pub(super) net: Net,
     port: u16,
-    admin_token: String,
+    tokens: BTreeMap<&'static str, String>,
     /// Clients of the API server first, its store last: the order in which they end.
     processes: Vec<Process>,
 }
 
 impl Plane {
-    /// Starts it in `dir`, which is emptied first, and waits until it is ready.
+    /// Starts it on loopback in `dir`, which is emptied first, and waits until it is ready.
     pub(crate) fn start(programs: &Programs, dir: &Path) -> anyhow::Result<Self> {
+        Self::start_in(programs, dir, Net::loopback())
+    }
+
+    /// The same in a network.
+    pub(super) fn start_in(programs: &Programs, dir: &Path, net: Net) -> anyhow::Result<Self> {
         if dir.exists() {
             fs::remove_dir_all(dir)?;
         }
         fs::create_dir_all(dir.join("log"))?;
-        pki::write(dir)?;
-        let [admin, manager] = [random()?, random()?];
-        let tokens = format!(
-            "{admin},admin,admin,\"system:masters\"\n{manager},system:kube-controller-manager,kcm\n"
-        );
-        fs::write(dir.join("tokens.csv"), tokens)?;
-        let (etcd, etcd_url) = etcd(programs, dir)?;
-        let (mut apiserver, port) = apiserver(programs, dir, &etcd_url)?;
+        net.note(dir)?;
+        pki::write(dir, &net.address)?;
+        let tokens = tokens(dir)?;
+        let (etcd, etcd_url) = etcd(programs, dir, &net)?;
+        let (mut apiserver, port) = apiserver(programs, dir, &etcd_url, &net)?;
         let mut plane = Self {
             dir: dir.to_owned(),
+            net,
             port,
-            admin_token: admin,
+            tokens,
             processes: vec![etcd],
         };
         let ready = wait_until(&mut apiserver, || plane.ready());
         plane.processes.insert(0, apiserver);
         ready.map_err(|error| error.context(tail(&dir.join("log/kube-apiserver.log"))))?;
         if let Some(program) = &programs.controller_manager {
-            plane
-                .processes
-                .insert(0, controller_manager(program, &plane, &manager)?);
+            let manager = controller_manager(program, &plane)?;
+            plane.processes.insert(0, manager);
         }
-        fs::write(
-            dir.join("kubeconfig"),
-            plane.kubeconfig("admin", &plane.admin_token)?,
-        )?;
+        plane.kubeconfig_file(ADMIN, "kubeconfig")?;
         fs::write(dir.join("env"), plane.environment_text())?;
-        let stamps = plane
+        plane.note_processes()?;
+        Ok(plane)
+    }
+
+    /// Takes over the processes of another part, which end before those that run already.
+    pub(super) fn add(&mut self, processes: Vec<Process>) -> anyhow::Result<()> {
+        self.processes.splice(0..0, processes);
+        self.note_processes()
+    }
+
+    fn note_processes(&self) -> anyhow::Result<()> {
+        let stamps = self
             .processes
             .iter()
-            .filter_map(|process| Stamp::of(process.pid()));
+            .flat_map(|process| Stamp::family(process.pid()));
         let pids: Vec<_> = stamps.map(|stamp| stamp.to_string()).collect();
-        fs::write(dir.join("pids"), pids.join("\n"))?;
-        Ok(plane)
+        fs::write(self.dir.join("pids"), pids.join("\n"))?;
+        Ok(())
     }
 
     /// The variables by which tests find it.
@@ -76,7 +91,7 @@ impl Plane {
                 "RECALL_K8S_CA",
                 self.dir.join("ca.crt").display().to_string(),
             ),
-            ("RECALL_K8S_ADMIN_TOKEN", self.admin_token.clone()),
+            ("RECALL_K8S_ADMIN_TOKEN", self.token(ADMIN).to_owned()),
             (
                 "KUBECONFIG",
                 self.dir.join("kubeconfig").display().to_string(),
@@ -92,17 +107,72 @@ impl Plane {
     }
 
     /// Lets it run on after this process.
-    pub(super) fn leave(self) {
+    pub(crate) fn leave(self) {
         // Dropping a `Process` ends it; these are ended by `cluster down`.
-        self.processes.into_iter().for_each(Process::leave);
+        let mut this = self;
+        std::mem::take(&mut this.processes)
+            .into_iter()
+            .for_each(Process::leave);
+        this.net = Net::loopback();
     }
 
-    fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.port)
+    /// kubectl as the administrator.
+    pub(crate) fn kubectl(&self, tools: &Tools) -> Command {
+        let mut kubectl = tools.kubectl();
+        kubectl
+            .arg(format!(
+                "--kubeconfig={}",
+                self.dir.join("kubeconfig").display()
+            ))
+            .arg(format!(
+                "--cache-dir={}",
+                self.dir.join("kubectl").display()
+            ));
+        kubectl
+    }
+
+    /// The same, printing nothing where all goes well.
+    pub(super) fn quiet_kubectl(&self, tools: &Tools) -> Command {
+        let mut kubectl = self.kubectl(tools);
+        kubectl.stdout(Stdio::null());
+        kubectl
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("https://{}:{}", self.net.address, self.port)
+    }
+
+    pub(super) fn token(&self, user: &str) -> &str {
+        self.tokens
+            .get(user)
+            .map(String::as_str)
+            .unwrap_or_default()
     }
 
     fn ready(&self) -> bool {
-        http::https_ok(self.port, "/readyz", &self.dir.join("ca.crt"))
+        http::https_ok(
+            &self.net.address,
+            self.port,
+            "/readyz",
+            &self.dir.join("ca.crt"),
+        )
+    }
+
+    /// Writes a kubeconfig for one of the users and answers its path.
+    pub(super) fn kubeconfig_file(&self, user: &str, name: &str) -> anyhow::Result<PathBuf> {
+        self.kubeconfig_with(user, self.token(user), name)
+    }
+
+    /// Writes a kubeconfig with a token and answers its path.
+    pub(super) fn kubeconfig_with(
+        &self,
+        user: &str,
+        token: &str,
+        name: &str,
+    ) -> anyhow::Result<PathBuf> {
+        let path = self.dir.join(name);
+        fs::write(&path, self.kubeconfig(user, token)?)?;
+        Ok(path)
     }
 
     fn kubeconfig(&self, user: &str, token: &str) -> anyhow::Result<String> {
@@ -117,10 +187,49 @@ impl Plane {
     }
 }
 
-fn etcd(programs: &Programs, dir: &Path) -> anyhow::Result<(Process, String)> {
+impl Drop for Plane {
+    fn drop(&mut self) {
+        // In their order: a client that outlived its server would only log errors.
+        for process in self.processes.drain(..) {
+            // A program started through another is not told by that one to end.
+            Stamp::family(process.pid())
+                .iter()
+                .skip(1)
+                .for_each(Stamp::end);
+        }
+        if self.net.pods().is_some() {
+            node::sweep();
+        }
+        self.net.remove();
+    }
+}
+
+/// The users that the API server knows by a token.
+const ADMIN: &str = "admin";
+const USERS: [(&str, &str); 5] = [
+    (ADMIN, "system:masters"),
+    ("system:kube-controller-manager", ""),
+    ("system:kube-scheduler", ""),
+    ("system:kube-proxy", ""),
+    ("system:node:n1", "system:nodes"),
+];
+
+fn tokens(dir: &Path) -> anyhow::Result<BTreeMap<&'static str, String>> {
+    let mut tokens = BTreeMap::new();
+    let mut file = String::new();
+    for (user, group) in USERS {
+        let token = random()?;
+        file.push_str(&format!("{token},{user},{user},\"{group}\"\n"));
+        tokens.insert(user, token);
+    }
+    fs::write(dir.join("tokens.csv"), file)?;
+    Ok(tokens)
+}
+
+fn etcd(programs: &Programs, dir: &Path, net: &Net) -> anyhow::Result<(Process, String)> {
     let clients = format!("http://127.0.0.1:{}", free_port()?);
     let peers = format!("http://127.0.0.1:{}", free_port()?);
-    let mut command = Command::new(&programs.etcd);
+    let mut command = net.command(&programs.etcd);
     // Nothing here outlives the day: not waiting for the disk makes it start and answer faster.
     command
         .args(["--name=t", "--unsafe-no-fsync", "--log-level=warn"])
@@ -136,17 +245,19 @@ fn etcd(programs: &Programs, dir: &Path) -> anyhow::Result<(Process, String)> {
     ))
 }
 
-fn apiserver(programs: &Programs, dir: &Path, etcd: &str) -> anyhow::Result<(Process, u16)> {
+fn apiserver(
+    programs: &Programs,
+    dir: &Path,
+    etcd: &str,
+    net: &Net,
+) -> anyhow::Result<(Process, u16)> {
     let port = free_port()?;
     let file = |name: &str| dir.join(name).display().to_string();
-    let mut command = Command::new(&programs.apiserver);
+    let mut command = net.command(&programs.apiserver);
     command.args([
         format!("--etcd-servers={etcd}"),
-        "--bind-address=127.0.0.1".to_owned(),
+        format!("--bind-address={}", net.address),
         format!("--secure-port={port}"),
-        // An address for documentation: nothing is told to come to this server by itself.
-        "--advertise-address=192.0.2.1".to_owned(),
-        "--endpoint-reconciler-type=none".to_owned(),
         format!("--cert-dir={}", dir.display()),
         format!("--tls-cert-file={}", file("apiserver.crt")),
         format!("--tls-private-key-file={}", file("apiserver.key")),
@@ -161,15 +272,31 @@ fn apiserver(programs: &Programs, dir: &Path, etcd: &str) -> anyhow::Result<(Pro
         "--service-cluster-ip-range=10.96.0.0/24".to_owned(),
         "--profiling=false".to_owned(),
     ]);
+    match net.pods() {
+        // An address for documentation: nothing is told to come to this server by itself.
+        None => command.args([
+            "--advertise-address=192.0.2.1",
+            "--endpoint-reconciler-type=none",
+        ]),
+        Some(_) => command.args([
+            format!("--advertise-address={}", net.address),
+            format!(
+                "--kubelet-client-certificate={}",
+                file("kubelet-client.crt")
+            ),
+            format!("--kubelet-client-key={}", file("kubelet-client.key")),
+            "--kubelet-preferred-address-types=InternalIP".to_owned(),
+        ]),
+    };
     let log = dir.join("log/kube-apiserver.log");
     let process = Process::start("kube-apiserver", &mut command, &log)?;
     Ok((process, port))
 }
 
-fn controller_manager(program: &Path, plane: &Plane, token: &str) -> anyhow::Result<Process> {
-    let config = plane.dir.join("controller-manager.kubeconfig");
-    fs::write(&config, plane.kubeconfig("kcm", token)?)?;
-    let mut command = Command::new(program);
+fn controller_manager(program: &Path, plane: &Plane) -> anyhow::Result<Process> {
+    let user = "system:kube-controller-manager";
+    let config = plane.kubeconfig_file(user, "controller-manager.kubeconfig")?;
+    let mut command = plane.net.command(program);
     command.args([
         format!("--kubeconfig={}", config.display()),
         "--use-service-account-credentials".to_owned(),
@@ -195,10 +322,28 @@ pub(super) fn alive(dir: &Path) -> bool {
 /// Ends what was left running in `dir`, and nothing else.
 pub(super) fn end(dir: &Path) -> anyhow::Result<()> {
     let stamps = left(dir).context("no control plane was started here")?;
-    stamps.iter().for_each(Stamp::end);
+    for stamp in &stamps {
+        end_one(stamp);
+    }
+    if let Some(net) = Net::left(dir) {
+        node::sweep();
+        net.remove();
+    }
     fs::remove_file(dir.join("pids"))?;
-    say("the control plane was told to end; its logs stay in target/xtask/cluster/log");
+    say("the control plane has ended; its logs stay in target/xtask/cluster/log");
     Ok(())
+}
+
+/// Ends a process that is not our child, before those that it needs.
+fn end_one(stamp: &Stamp) {
+    stamp.end();
+    let pid = stamp.pid().to_string();
+    // Ends with the process, or after the time that a program here may take.
+    let wait = ["15", "tail", "--follow", "--pid", &pid, "/dev/null"];
+    let _ = Command::new("timeout").args(wait).status();
+    if stamp.runs() {
+        let _ = Command::new("kill").args(["-KILL", &pid]).status();
+    }
 }
 
 fn left(dir: &Path) -> Option<Vec<Stamp>> {

@@ -1,0 +1,70 @@
+"""Asks the server what an agent would not: for the demo and its checks, from inside a pod.
+
+    probe.py exchange           exchanges this pod's token, or the one on standard input with `-`; prints status and code
+    probe.py key                the same, and prints the key
+    probe.py until-refused      with a key on standard input: asks until it is refused, and prints how long it was good
+
+Each prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+URL = os.environ["RECALL_URL"]
+TOKEN_FILE = os.environ["RECALL_TOKEN_FILE"]
+
+
+def post(path: str, body: dict[str, object], key: str | None = None) -> tuple[int, dict]:
+    headers = {"Content-Type": "application/json"}
+    if key:
+        headers["Authorization"] = "Bearer " + key
+    request = urllib.request.Request(URL + path, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def exchange(token: str) -> dict[str, object]:
+    began = time.monotonic()
+    status, answer = post("/v1/auth/kubernetes", {"token": token.strip()})
+    return {
+        "status": status,
+        "code": answer.get("error", {}).get("code"),
+        "namespace": answer.get("namespace"),
+        "key": answer.get("key"),
+        "ms": round((time.monotonic() - began) * 1000, 1),
+    }
+
+
+def until_refused(key: str) -> dict[str, object]:
+    began = time.monotonic()
+    while time.monotonic() - began < 60:
+        status, answer = post("/v1/recall", {"question": "anything"}, key)
+        if status == 401:
+            return {"refused": True, "code": answer["error"]["code"], "ms": round((time.monotonic() - began) * 1000, 1)}
+        time.sleep(0.05)
+    return {"refused": False}
+
+
+def main() -> None:
+    command, *rest = sys.argv[1:]
+    if command == "until-refused":
+        found = until_refused(sys.stdin.read().strip())
+    else:
+        token = sys.stdin.read() if rest == ["-"] else open(TOKEN_FILE, encoding="utf-8").read()
+        found = exchange(token)
+        if command != "key":
+            del found["key"]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+//! The cluster that a story is told on: how its programs are called.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::chart::Tools;
+use crate::python;
+use crate::shell::{output, root};
+
+/// A folder of the demo.
+pub(super) const DEPLOY: &str = "deploy/agent-sandbox";
+/// The packages that claim sandboxes.
+const CLAIM_PACKAGES: &str = "deploy/agent-sandbox/requirements.txt";
+
+/// A cluster by its kubeconfig.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) tools: Tools,
+    pub(super) kubeconfig: PathBuf,
+}
+
+impl Ground {
+    pub(super) fn kubectl(&self, arguments: &[&str]) -> Command {
+        let mut kubectl = self.tools.kubectl();
+        kubectl.env("KUBECONFIG", &self.kubeconfig).args(arguments);
+        kubectl
+    }
+
+    pub(super) fn helm(&self, arguments: &[&str]) -> Command {
+        let mut helm = self.tools.helm();
+        helm.env("KUBECONFIG", &self.kubeconfig)
+            .args(arguments)
+            .arg("--namespace=recall");
+        helm
+    }
+
+    /// Runs kubectl; its words are shown only if it fails.
+    pub(super) fn done(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        output(&mut self.kubectl(arguments))
+    }
+
+    /// Applies a file of the demo's folder.
+    pub(super) fn apply(&self, file: &str) -> anyhow::Result<()> {
+        let path = root().join(DEPLOY).join(file).display().to_string();
+        self.done(&["apply", "--server-side", "--filename", &path])
+            .map(drop)
+    }
+
+    /// Waits for a condition, as kubectl states it.
+    pub(super) fn wait(&self, what: &str, condition: &str) -> anyhow::Result<()> {
+        let condition = format!("--for={condition}");
+        let wait = [
+            "wait",
+            "--namespace=agents",
+            "--timeout=120s",
+            what,
+            &condition,
+        ];
+        self.done(&wait).map(drop)
+    }
+
+    /// Runs the agent's program once more in its pod, with a text on its standard input.
+    pub(super) fn in_pod(&self, pod: &str, words: &[&str], input: &str) -> anyhow::Result<Value> {
+        let mut exec = self.kubectl(&[
+            "exec",
+            "--stdin",
+            "--namespace=agents",
+            pod,
+            "--",
+            "python3",
+        ]);
+        let mut child = exec
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        child
+            .stdin
+            .take()
+            .context("stdin is piped")?
+            .write_all(input.as_bytes())?;
+        let said = child.wait_with_output()?;
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        anyhow::ensure!(
+            said.status.success(),
+            "{} in {pod} failed: {text}",
+            words.join(" ")
+        );
+        let last = text
+            .lines()
+            .last()
+            .with_context(|| format!("{} said nothing", words.join(" ")))?;
+        Ok(serde_json::from_str(last)?)
+    }
+
+    /// Follows an agent's words until one of them is what is waited for.
+    pub(super) fn hear(&self, pod: &str, wanted: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
+        let mut follow = self.kubectl(&[
+            "logs",
+            "--follow",
+            "--namespace=agents",
+            "--pod-running-timeout=60s",
+            pod,
+        ]);
+        let mut child = follow.stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("stdout is piped")?;
+        let mut heard = Vec::new();
+        let mut found = None;
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let event: Value = serde_json::from_str(&line).unwrap_or_default();
+            heard.push(line);
+            if wanted(&event) {
+                found = Some(event);
+                break;
+            }
+        }
+        child.kill()?;
+        child.wait()?;
+        match found {
+            Some(event) => Ok(event),
+            None => bail!("{pod} ended without it; it said:\n{}", heard.join("\n")),
+        }
+    }
+
+    /// The official client of agent-sandbox.
+    pub(super) fn claims(&self, command: &str, name: &str) -> anyhow::Result<Value> {
+        let environment = python::environment(CLAIM_PACKAGES)?;
+        let script = root().join(DEPLOY).join("claims.py");
+        let mut python = python::python(&environment);
+        python
+            .env("KUBECONFIG", &self.kubeconfig)
+            .arg(script)
+            .args([command, name]);
+        Ok(serde_json::from_str(&output(&mut python)?)?)
+    }
+}
