@@ -31,7 +31,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part {
         name: "rust",
         covered: false,

@@ -142,7 +142,7 @@ async fn client(fleet: Arc<Fleet>, key: String, seed: u64, start: Instant) -> Ve
         let at = random(&mut state) as usize % KEYS.len();
         let server = fleet.next();
         let began = start.elapsed().as_nanos();
-        let write = random(&mut state) % 2 == 0;
+        let write = random(&mut state).is_multiple_of(2);
         let value = (seed as u32) * 10_000 + n as u32 + 1;
         let (path, body) = match write {
             true => ("/v1/remember", fact(KEYS[at], &value.to_string())),

@@ -13,6 +13,7 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use super::http;
+use crate::shell::say;
 
 /// A server that answers nothing for so long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,6 +53,17 @@ impl Measured {
         self.latencies
             .get(at)
             .map_or(0.0, |micros| f64::from(*micros) / 1000.0)
+    }
+
+    /// Tells how many answers were not 2xx.
+    pub(super) fn served_only(self) -> Self {
+        if !self.refused.is_empty() {
+            say(&format!(
+                "  the published server refused, by status: {:?}",
+                self.refused
+            ));
+        }
+        self
     }
 
     /// Fails if any answer was not 2xx.
@@ -187,10 +199,10 @@ impl Run<'_> {
             return Ok(());
         };
         let micros = connection.sent_at.elapsed().as_micros();
-        self.measured
-            .latencies
-            .push(u32::try_from(micros).unwrap_or(u32::MAX));
-        if !(200..300).contains(&answer.status) {
+        if (200..300).contains(&answer.status) {
+            let micros = u32::try_from(micros).unwrap_or(u32::MAX);
+            self.measured.latencies.push(micros);
+        } else {
             *self.measured.refused.entry(answer.status).or_default() += 1;
             let body = connection.received.get(answer.body..answer.length);
             let text = || String::from_utf8_lossy(body.unwrap_or_default()).into_owned();

@@ -70,6 +70,10 @@ impl Side {
         })
     }
 
+    pub(super) fn is_ours(&self) -> bool {
+        matches!(self.program, Program::Ours(_))
+    }
+
     pub(super) fn resident_bytes(&mut self) -> u64 {
         self.program.processes().map(resident_bytes).sum()
     }
