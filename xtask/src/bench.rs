@@ -5,6 +5,7 @@ mod http;
 mod kill;
 mod load;
 mod machine;
+mod replicas;
 mod report;
 mod requests;
 pub(crate) mod retrieval;
@@ -79,6 +80,8 @@ enum Scenario {
     Scale,
     /// `kill -9` during writes.
     Kill,
+    /// Keys that die on one of three servers, and reads after writes to another.
+    Replicas,
 }
 
 /// How long and how much.
@@ -92,6 +95,9 @@ struct Plan {
     texts: u64,
     large: u64,
     kills: u32,
+    /// Keys that die, and pairs of a write and a read, on three servers.
+    deaths: u32,
+    pairs: u32,
     /// Of a round: what is remembered stays resident.
     most_writes: u64,
     pods: u32,
@@ -109,6 +115,8 @@ impl Plan {
             texts: 500,
             large: 100_000,
             kills: 200,
+            deaths: 100,
+            pairs: 10_000,
             most_writes: 15_000,
             pods: 60_000,
             seed: arguments.seed,
@@ -122,6 +130,8 @@ impl Plan {
                 texts: 50,
                 large: 5_000,
                 kills: 5,
+                deaths: 3,
+                pairs: 50,
                 pods: 3_000,
                 ..full
             },
@@ -153,6 +163,7 @@ impl Scenario {
             Self::TextRecall => "text-recall",
             Self::Scale => "scale",
             Self::Kill => "kill",
+            Self::Replicas => "replicas",
         }
     }
 
@@ -197,6 +208,9 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     if wanted(Scenario::Scale) {
         bench.scale(&mut report)?;
     }
+    if wanted(Scenario::Replicas) && python::available() {
+        replicas::run(bench.plan.deaths, bench.plan.pairs, &mut report)?;
+    }
     let lost = match wanted(Scenario::Kill) {
         true => bench.kill(&mut report)?,
         false => 0,
@@ -223,6 +237,7 @@ fn build() -> anyhow::Result<()> {
         ][..],
         &["--package=recall-store-embedded", "--example=group_commit"],
         &["--package=recall-keys", "--example=key_check"],
+        &["--package=recall-e2e", "--bin=recall-replicas"],
     ] {
         run_command(cargo().args(release).args(parts))?;
     }
