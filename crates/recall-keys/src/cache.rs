@@ -12,8 +12,9 @@ use crate::text::KeyHash;
 /// Keys kept in memory at most; about 0.5 KiB each.
 const CAPACITY: u64 = 50_000;
 /// On a store that others write too, a key older than this is read again before it is believed:
-/// what another replica revoked is refused here within it.
-const REVALIDATE: Duration = Duration::from_millis(900);
+/// what another replica revoked is refused here within it. Half of the second that is promised: the
+/// reading itself takes time on a busy store.
+const REVALIDATE: Duration = Duration::from_millis(500);
 /// A cached key is read again after this in any case.
 const MAX_AGE: Duration = Duration::from_secs(300);
 /// How long a change made here outranks what a reader that started before it may still cache. Must
