@@ -16,6 +16,7 @@ mod readme;
 mod retrieval;
 mod security;
 mod simulated;
+mod vectors;
 
 #[cfg(feature = "k8s")]
 mod k8s;

@@ -60,12 +60,18 @@ struct CodeLabel {
     code: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct IndexLabel {
+    index: &'static str,
+}
+
 /// Counters and timings of the API. Cheap to clone; all clones count together.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabel, Histogram>,
     exchanges: Family<CodeLabel, Counter>,
+    degraded: Family<IndexLabel, Counter>,
 }
 
 impl Default for Metrics {
@@ -77,6 +83,7 @@ impl Default for Metrics {
                 Histogram::new(exponential_buckets(0.000_05, 3.0, 13))
             }),
             exchanges: Family::default(),
+            degraded: Family::default(),
         }
     }
 }
@@ -102,6 +109,11 @@ impl Metrics {
             "Token exchanges and pod-key renewals, by outcome",
             metrics.exchanges.clone(),
         );
+        registry.register(
+            "recall_degraded_answers",
+            "Answers that an index should have taken part in and did not, by index",
+            metrics.degraded.clone(),
+        );
         metrics
     }
 
@@ -118,6 +130,10 @@ impl Metrics {
                 route: route.as_str(),
             })
             .observe(elapsed.as_secs_f64());
+    }
+
+    pub(crate) fn degraded(&self, index: &'static str) {
+        self.degraded.get_or_create(&IndexLabel { index }).inc();
     }
 
     pub(crate) fn exchange(&self, code: &'static str) {

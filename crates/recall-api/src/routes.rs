@@ -4,7 +4,7 @@ mod exchange;
 mod keys;
 mod memory;
 
-pub(crate) use memory::writer;
+pub(crate) use memory::{count, writer};
 
 use axum::Router;
 use axum::extract::{Request, State};

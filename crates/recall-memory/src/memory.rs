@@ -11,11 +11,13 @@ use recall_store::{Clock, Namespace, Store};
 
 use crate::answer::Answer;
 use crate::args::Args;
+use crate::embedding::{Embedding, with_table};
 use crate::error::Error;
 use crate::limits::{MAX_QUERY_BYTES, MAX_SESSION_BYTES};
+use crate::models::Models;
 use crate::plan::{Author, Change};
 use crate::registry::{PredicateInfo, Registry};
-use crate::view::View;
+use crate::view::{Find, View};
 use crate::writer::{Done, write};
 use crate::{text, typed};
 use cache::Cache;
@@ -38,6 +40,7 @@ struct Inner {
     surface: Surface,
     clock: Arc<dyn Clock>,
     cache: Cache,
+    embedding: Option<Arc<Embedding>>,
 }
 
 /// Which tools a server offers.
@@ -106,13 +109,30 @@ pub struct Stats {
     pub evictions: u64,
     /// Current statements in their search indexes.
     pub items: usize,
+    /// Statements that got a vector so far.
+    pub embedded: u64,
+    /// Times that the embedding model did not answer so far.
+    pub embedding_failures: u64,
 }
 
 impl Memory {
     /// A memory over a store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: Config) -> Self {
+        Self::with_models(store, clock, config, Models::default())
+    }
+
+    /// A memory over a store that models help to search and to fill.
+    #[must_use]
+    pub fn with_models(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        config: Config,
+        models: Models,
+    ) -> Self {
+        let embedder = models.embedder;
         Self(Arc::new(Inner {
+            embedding: embedder.map(|embedder| Embedding::new(embedder, models.embed_again)),
             surface: config.surface,
             clock,
             cache: Cache::new(store, config.registry, config.view_memory, config.freshness),
@@ -180,7 +200,7 @@ impl Memory {
         arguments.insert("limit".to_owned(), limit.into());
         let recall = typed::recall::parse(arguments.into())?;
         let answer = self
-            .look(ns, |view, now| Ok(recall.answer(view, now)))
+            .search(ns, recall.question(), |find, now| recall.answer(find, now))
             .await?;
         serde_json::from_slice(&answer.json).map_err(|error| Error::refused(error.to_string()))
     }
@@ -188,7 +208,17 @@ impl Memory {
     /// Figures about the views.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.0.cache.stats()
+        let counts = self
+            .0
+            .embedding
+            .as_ref()
+            .map(|embedding| embedding.counts());
+        let (embedded, embedding_failures) = counts.unwrap_or_default();
+        Stats {
+            embedded,
+            embedding_failures,
+            ..self.0.cache.stats()
+        }
     }
 
     async fn call_typed(
@@ -211,7 +241,7 @@ impl Memory {
             }
             Operation::Recall => {
                 let recall = typed::recall::parse(args)?;
-                self.look(ns, |view, now| Ok(recall.answer(view, now)))
+                self.search(ns, recall.question(), |find, now| recall.answer(find, now))
                     .await
             }
             Operation::History => {
@@ -234,8 +264,8 @@ impl Memory {
             }
             Operation::Explain => {
                 let question = typed::explain::parse(args)?;
-                self.look(ns, |view, now| {
-                    Ok(typed::explain::answer(view, &question, now))
+                self.search(ns, Some(&question), |find, now| {
+                    typed::explain::answer(&find, &question, now)
                 })
                 .await
             }
@@ -262,7 +292,7 @@ impl Memory {
             }
             Operation::Recall => {
                 let recall = text::recall::parse(args)?;
-                self.look(ns, |view, now| Ok(recall.answer(view, now)))
+                self.search(ns, recall.question(), |find, now| recall.answer(find, now))
                     .await
             }
             Operation::History => {
@@ -295,9 +325,40 @@ impl Memory {
         let space = self.0.cache.space(ns);
         let done = write(&space, &self.0.clock, writer.author()?, change).await;
         let answer = done.map(|done| space.glance(|view| word(view, &done)));
+        if let (Some(embedding), Ok(_)) = (&self.0.embedding, &answer) {
+            embedding.nudge(&space);
+        }
         drop(space);
         self.0.cache.shrink();
         answer
+    }
+
+    /// Looks for something, by words and, where a model is set up, by vectors.
+    async fn search(
+        &self,
+        ns: &Namespace,
+        question: Option<&str>,
+        look: impl FnOnce(Find<'_>, Timestamp) -> Answer,
+    ) -> Result<Answer, Error> {
+        let (Some(embedding), Some(question)) = (&self.0.embedding, question) else {
+            return self
+                .look(ns, |view, now| Ok(look(Find::new(view, None), now)))
+                .await;
+        };
+        let space = self.0.cache.space(ns);
+        space.current().await?;
+        let near = embedding.ask(&space, question).await;
+        let answer = with_table(&space, |table| {
+            space.read(|view| {
+                look(
+                    Find::new(view, None).beside(table, &near),
+                    self.0.clock.now(),
+                )
+            })
+        });
+        drop(space);
+        self.0.cache.shrink();
+        Ok(answer?)
     }
 
     async fn look<T>(

@@ -4,6 +4,7 @@
 //! the log is reached, so every answer that it gives is a pure function of the events it has seen.
 
 mod build;
+mod embed;
 mod find;
 mod items;
 mod names;
@@ -27,6 +28,7 @@ use crate::search::Index;
 use crate::value::Value;
 
 pub(crate) use build::{Builder, decode};
+pub(crate) use embed::Unembedded;
 pub(crate) use find::Find;
 pub(crate) use names::{Predicate, Subject};
 pub(crate) use rank::Wanted;

@@ -9,6 +9,7 @@ mod exit;
 mod kubernetes;
 mod life;
 mod listen;
+mod models;
 mod observe;
 mod pod_watch;
 mod readiness;
@@ -16,7 +17,8 @@ mod run;
 mod start;
 
 pub use config::{
-    Backend, Config, ConfigError, Kubernetes, Origin, ServiceAccount, Settings, TenantLabel, Watch,
+    Backend, Config, ConfigError, Kubernetes, Model, Origin, ServiceAccount, Settings, TenantLabel,
+    Watch,
 };
 pub use exit::{Failure, main};
 pub use run::{Server, run};

@@ -23,6 +23,7 @@ use crate::exit::Failure;
 use crate::kubernetes;
 use crate::life::KeyLife;
 use crate::listen::serve;
+use crate::models;
 use crate::pod_watch::PodWatch;
 use crate::readiness;
 
@@ -73,6 +74,7 @@ impl Server {
         };
         let agents = agents(&store, &memory, clock, KeyLife::new(keys.clone(), pods));
         let metrics = recall_api::Metrics::register(&mut registry);
+        models::register(&memory, &mut registry);
         let api = Api {
             keys,
             memory,
@@ -204,7 +206,8 @@ fn memory(
         view_memory: usize::try_from(config.view_memory).unwrap_or(usize::MAX),
         freshness: config.freshness,
     };
-    Ok(Memory::new(store, clock, settings))
+    let models = models::connect(config)?;
+    Ok(Memory::with_models(store, clock, settings, models))
 }
 
 fn keys(

@@ -6,6 +6,7 @@
 //! changes; with [`FakeApiServer::script`] it answers anything else, or not at all.
 
 mod cluster;
+mod models;
 mod objects;
 pub mod process;
 mod recorded;
@@ -17,6 +18,7 @@ mod server;
 mod watch;
 
 pub use cluster::{FakeCluster, NewToken};
+pub use models::{Asked, FakeModels, Mood};
 pub use objects::NewPod;
 pub use recorded::Recorded;
 pub use reply::Reply;

@@ -12,4 +12,5 @@ mod text;
 mod together;
 mod truth;
 mod typed;
+mod vectors;
 mod when;

@@ -49,7 +49,7 @@ const fn switch(name: &'static str, default: Option<&'static str>, help: &'stati
 }
 
 /// All settings, in the order of the help text.
-pub(crate) static SETTINGS: [Setting; 37] = [
+pub(crate) static SETTINGS: [Setting; 44] = [
     value(
         "listen",
         "ADDR",
@@ -245,6 +245,44 @@ pub(crate) static SETTINGS: [Setting; 37] = [
         "RATE",
         Some("6000/1m"),
         "Exchanges and renewals by one tenant, or off",
+    ),
+    value(
+        "embed-url",
+        "URL",
+        None,
+        "OpenAI-compatible endpoint of an embedding model, to search by vectors beside words: texts \
+         and questions are sent there [default: none, words alone]",
+    ),
+    value(
+        "embed-model",
+        "NAME",
+        None,
+        "The embedding model; its vectors are kept with its name",
+    ),
+    value(
+        "embed-key-file",
+        "FILE",
+        None,
+        "File with the key of that endpoint",
+    ),
+    switch(
+        "embed-again",
+        Some("false"),
+        "Make the vectors anew, in the background, where they are another model's",
+    ),
+    value(
+        "extract-url",
+        "URL",
+        None,
+        "OpenAI-compatible endpoint of a language model that draws statements from texts, which are \
+         sent there [default: none, texts are kept as they are]",
+    ),
+    value("extract-model", "NAME", None, "The language model"),
+    value(
+        "extract-key-file",
+        "FILE",
+        None,
+        "File with the key of that endpoint",
     ),
     value(
         "log-format",
