@@ -6,6 +6,7 @@
 mod agents;
 mod coverage;
 mod exchange;
+mod extraction;
 mod herd;
 mod isolation;
 mod keys;

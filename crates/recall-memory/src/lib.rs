@@ -11,7 +11,8 @@
 //! * `event`, `event_id`, `value`, `time`, `sentence`, `registry`: what is said, and how it is kept.
 //! * `fold`, `view`, `plan`: what follows from it. Pure.
 //! * `space`, `writer`, `memory`: the rim that talks to the store.
-//! * [`search`]: word search over one namespace. `vectors`, `embedding`, `models`: optional help.
+//! * [`search`]: word search over one namespace. `vectors`, `embedding`, `extraction`,
+//!   `models`: optional help.
 
 mod answer;
 mod args;
@@ -20,6 +21,7 @@ mod embedding;
 mod error;
 mod event;
 mod event_id;
+mod extraction;
 mod fold;
 mod json;
 pub mod limits;

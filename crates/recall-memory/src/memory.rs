@@ -13,10 +13,12 @@ use crate::answer::Answer;
 use crate::args::Args;
 use crate::embedding::{Embedding, with_table};
 use crate::error::Error;
+use crate::extraction::{Drawn, Extraction};
 use crate::limits::{MAX_QUERY_BYTES, MAX_SESSION_BYTES};
 use crate::models::Models;
-use crate::plan::{Author, Change};
+use crate::plan::{Author, Change, Statement};
 use crate::registry::{PredicateInfo, Registry};
+use crate::typed::remember::Parsed;
 use crate::view::{Find, View};
 use crate::writer::{Done, write};
 use crate::{text, typed};
@@ -41,6 +43,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     cache: Cache,
     embedding: Option<Arc<Embedding>>,
+    extraction: Option<Extraction>,
 }
 
 /// Which tools a server offers.
@@ -113,6 +116,8 @@ pub struct Stats {
     pub embedded: u64,
     /// Times that the embedding model did not answer so far.
     pub embedding_failures: u64,
+    /// Times that the extraction model did not answer as it should so far.
+    pub extraction_failures: u64,
 }
 
 impl Memory {
@@ -132,6 +137,7 @@ impl Memory {
     ) -> Self {
         let embedder = models.embedder;
         Self(Arc::new(Inner {
+            extraction: models.extractor.map(Extraction::new),
             embedding: embedder.map(|embedder| Embedding::new(embedder, models.embed_again)),
             surface: config.surface,
             clock,
@@ -143,6 +149,12 @@ impl Memory {
     #[must_use]
     pub fn surface(&self) -> Surface {
         self.0.surface
+    }
+
+    /// Whether texts are read by a model, so that they need no statements beside them.
+    #[must_use]
+    pub fn reads_texts(&self) -> bool {
+        self.0.extraction.is_some()
     }
 
     /// Does an operation. A write that was answered with `Ok` is in the store and seen by every
@@ -187,11 +199,7 @@ impl Memory {
         question: &str,
         limit: u32,
     ) -> Result<Vec<serde_json::Value>, Error> {
-        let mut end = question.len().min(MAX_QUERY_BYTES);
-        while !question.is_char_boundary(end) {
-            end -= 1;
-        }
-        let question = question.get(..end).unwrap_or_default().replace('\0', " ");
+        let question = head(question).replace('\0', " ");
         if question.trim().is_empty() {
             return Ok(Vec::new());
         }
@@ -217,6 +225,7 @@ impl Memory {
         Stats {
             embedded,
             embedding_failures,
+            extraction_failures: self.0.extraction.as_ref().map_or(0, Extraction::failures),
             ..self.0.cache.stats()
         }
     }
@@ -230,9 +239,15 @@ impl Memory {
     ) -> Result<Answer, Error> {
         match operation {
             Operation::Remember => {
-                let change = typed::remember::parse(args)?;
-                self.change(ns, writer, change, typed::remember::answer)
-                    .await
+                match typed::remember::parse(args, self.0.extraction.is_some())? {
+                    Parsed::Change(change) => {
+                        self.change(ns, writer, change, typed::remember::answer)
+                            .await
+                    }
+                    Parsed::Unread(note) => {
+                        self.read(ns, writer, *note, typed::remember::drawn).await
+                    }
+                }
             }
             Operation::Forget => {
                 let change = typed::forget::parse(args)?;
@@ -281,14 +296,21 @@ impl Memory {
     ) -> Result<Answer, Error> {
         match operation {
             Operation::Remember => {
-                let change = text::remember::parse(args)?;
+                let note = text::remember::parse(args)?;
+                if self.0.extraction.is_some() {
+                    return self.read(ns, writer, *note, text::remember::drawn).await;
+                }
                 let word = |_: Option<&View>, done: &Done| text::remember::answer(done);
-                self.change(ns, writer, change, word).await
+                self.change(ns, writer, Change::Remember(note), word).await
             }
             Operation::Forget => {
-                let change = text::forget::parse(args)?;
+                let text = text::forget::parse(args)?;
+                if let Some(extraction) = &self.0.extraction {
+                    return self.forget_meant(ns, writer, extraction, &text).await;
+                }
                 let word = |_: Option<&View>, done: &Done| text::forget::answer(done);
-                self.change(ns, writer, change, word).await
+                self.change(ns, writer, Change::ForgetSentence(text), word)
+                    .await
             }
             Operation::Recall => {
                 let recall = text::recall::parse(args)?;
@@ -333,6 +355,80 @@ impl Memory {
         answer
     }
 
+    /// Keeps a text and has a model read it.
+    async fn read(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        note: Statement,
+        word: impl FnOnce(&Drawn) -> Answer,
+    ) -> Result<Answer, Error> {
+        let Some(extraction) = &self.0.extraction else {
+            return Err(Error::refused("this server has no extraction model"));
+        };
+        let space = self.0.cache.space(ns);
+        let author = writer.author()?;
+        let drawn = extraction
+            .remember(&space, &self.0.clock, &author, note)
+            .await;
+        if let (Some(embedding), Ok(_)) = (&self.0.embedding, &drawn) {
+            embedding.nudge(&space);
+        }
+        drop(space);
+        self.0.cache.shrink();
+        drawn.map(|drawn| word(&drawn))
+    }
+
+    /// Withdraws what a description means: word for word if anything reads so, else what a model
+    /// chooses among what matches.
+    async fn forget_meant(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        extraction: &Extraction,
+        text: &str,
+    ) -> Result<Answer, Error> {
+        let exact = Change::ForgetSentence(text.to_owned());
+        let word = |_: Option<&View>, done: &Done| text::forget::answer(done);
+        match self.change(ns, writer, exact, word).await {
+            Err(Error::Refused(_)) => {}
+            other => return other,
+        }
+        let question = head(text);
+        let candidates = self
+            .look(ns, |view, now| {
+                Ok(text::forget::candidates(view, question, now))
+            })
+            .await?;
+        let sentences: Vec<String> = candidates.iter().map(|it| it.sentence.clone()).collect();
+        let space = self.0.cache.space(ns);
+        let chosen = match sentences.is_empty() {
+            true => Some(Vec::new()),
+            false => extraction.choose(&space, text, &sentences).await,
+        };
+        let chosen = chosen.ok_or_else(|| {
+            Error::refused(
+                "the extraction model did not answer as it should, and nothing is remembered in \
+                 exactly these words; nothing was forgotten",
+            )
+        })?;
+        let chosen = chosen.into_iter().filter_map(|at| candidates.get(at));
+        let mut forgotten = Vec::new();
+        let mut revision = space.read(View::revision)?;
+        for candidate in chosen {
+            let done = write(
+                &space,
+                &self.0.clock,
+                writer.author()?,
+                candidate.withdrawal(),
+            )
+            .await?;
+            revision = done.revision;
+            forgotten.push(candidate.sentence.clone());
+        }
+        Ok(text::forget::all(&forgotten, revision))
+    }
+
     /// Looks for something, by words and, where a model is set up, by vectors.
     async fn search(
         &self,
@@ -373,6 +469,15 @@ impl Memory {
         self.0.cache.shrink();
         looked
     }
+}
+
+/// As much of a text as a question may have.
+fn head(text: &str) -> &str {
+    let mut end = text.len().min(MAX_QUERY_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 impl Writer {

@@ -90,6 +90,11 @@ impl Collector for Counts {
                 "Times that the embedding model did not answer",
                 stats.embedding_failures,
             ),
+            (
+                "recall_extraction_failures",
+                "Times that the extraction model did not answer as it should",
+                stats.extraction_failures,
+            ),
         ] {
             let counter = ConstCounter::new(count);
             let kind = counter.metric_type();

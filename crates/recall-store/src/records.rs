@@ -27,11 +27,13 @@ pub enum RecordKind {
     Session,
     /// The vector of one statement, by model and event, and which model made them.
     Vector,
+    /// That a text was read by a model, by the event that keeps it.
+    Reading,
 }
 
 impl RecordKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Key,
         Self::Pin,
         Self::Server,
@@ -43,6 +45,7 @@ impl RecordKind {
         Self::Action,
         Self::Session,
         Self::Vector,
+        Self::Reading,
     ];
 
     /// The number that stands for the kind on disk. Never reused.
@@ -60,6 +63,7 @@ impl RecordKind {
             Self::Action => 9,
             Self::Session => 10,
             Self::Vector => 11,
+            Self::Reading => 12,
         }
     }
 }

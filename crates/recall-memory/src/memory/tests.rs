@@ -2,6 +2,7 @@
 
 mod currency;
 mod edges;
+mod extraction;
 mod isolation;
 mod rebuild;
 mod search;
