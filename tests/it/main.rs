@@ -7,6 +7,7 @@ mod agents;
 mod coverage;
 mod doctor;
 mod exchange;
+mod extraction;
 mod herd;
 mod isolation;
 mod keys;
@@ -19,6 +20,7 @@ mod retrieval;
 mod security;
 mod simulated;
 mod tls;
+mod vectors;
 
 #[cfg(feature = "k8s")]
 mod k8s;

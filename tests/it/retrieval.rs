@@ -58,3 +58,42 @@ async fn of_a_hundred_questions_ninety_five_are_answered_in_the_best_ten() {
         assert!(missed.len() * 20 <= asked, "{missed:#?}");
     }
 }
+
+/// The lines of the example in docs/retrieval.md, in order.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_the_retrieval_page_is_true() {
+    let page = include_str!("../../docs/retrieval.md");
+    let example = page
+        .split("```recall\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let running = Running::start(&["--surface=text"]);
+    let key = running.key("team:a").await;
+    let (mut rows, mut checked) = (Vec::new(), 0);
+    for line in example.expect("an example").lines() {
+        let (kind, text) = line.split_once(' ').expect("a sign and a text");
+        match kind {
+            "+" => {
+                let kept = running
+                    .post("/v1/remember", &key, &json!({"text": text}))
+                    .await;
+                assert_eq!(kept.status, 200);
+            }
+            "?" => {
+                let found = running
+                    .post("/v1/recall", &key, &json!({"question": text}))
+                    .await
+                    .json();
+                let memories = found["memories"].as_array().cloned().unwrap_or_default();
+                rows = memories.iter().map(|row| row["text"].clone()).collect();
+            }
+            "=" => {
+                assert_eq!(rows.first(), Some(&json!(text)));
+                checked += 1;
+            }
+            "!" => assert!(!rows.contains(&json!(text)), "{rows:?}"),
+            other => panic!("{other} means nothing"),
+        }
+    }
+    assert!(checked > 3);
+}

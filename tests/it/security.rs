@@ -1,4 +1,4 @@
-//! `docs/security.md` claims nothing without a test.
+//! `docs/security.md` and `docs/retrieval.md` claim nothing without a test.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,14 +31,24 @@ fn shown(text: &str) -> Vec<&str> {
 
 #[test]
 fn every_test_that_the_security_page_names_exists() {
+    exist("docs/security.md", 50);
+}
+
+#[test]
+fn every_test_that_the_retrieval_page_names_exists() {
+    exist("docs/retrieval.md", 30);
+}
+
+#[track_caller]
+fn exist(page: &str, least: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let text = std::fs::read_to_string(root.join("docs/security.md")).expect("the page");
+    let text = std::fs::read_to_string(root.join(page)).expect("the page");
     let mut known = BTreeSet::new();
     for dir in ["crates", "tests"] {
         functions(&root.join(dir), &mut known);
     }
     let named = shown(&text);
-    assert!(named.len() > 50, "only {} are named", named.len());
+    assert!(named.len() > least, "only {} are named", named.len());
     let missing: Vec<_> = named
         .iter()
         .filter(|name| !known.contains(**name))

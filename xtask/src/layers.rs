@@ -9,12 +9,13 @@ use crate::shell::{cargo, output, say};
 
 /// Workspace crates and the workspace crates that each may use, tests aside. A crate that is not
 /// here is refused; one that does not exist yet keeps its place.
-const ALLOWED: [(&str, &[&str]); 15] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("recall-identity", &[]),
     ("recall-telemetry", &[]),
     ("recall-store", &[]),
     ("recall-keys", &["recall-identity", "recall-store"]),
     ("recall-memory", &["recall-store"]),
+    ("recall-models", &["recall-memory"]),
     ("recall-agent", &["recall-store", "recall-memory"]),
     ("recall-store-embedded", &["recall-store"]),
     ("recall-store-polign", &["recall-store"]),
@@ -37,6 +38,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
             "recall-store",
             "recall-keys",
             "recall-memory",
+            "recall-models",
             "recall-agent",
             "recall-store-embedded",
             "recall-store-polign",
@@ -83,7 +85,10 @@ const RESERVED: [(&str, &[&str]); 12] = [
     ("opentelemetry", &["recall-telemetry"]),
     ("opentelemetry-otlp", &["recall-telemetry"]),
     ("opentelemetry_sdk", &["recall-telemetry"]),
-    ("hyper-rustls", &["recall-cli", "recall-store-polign"]),
+    (
+        "hyper-rustls",
+        &["recall-cli", "recall-models", "recall-store-polign"],
+    ),
 ];
 
 /// What `recall-identity` must not pull in unless it is asked to.

@@ -109,7 +109,11 @@ fn word(kind: RecordKind) -> &'static str {
         RecordKind::Pointer => "pointer",
         RecordKind::Action => "action",
         RecordKind::Session => "session",
-        RecordKind::Key | RecordKind::Pin | RecordKind::Server => "server",
+        RecordKind::Key
+        | RecordKind::Pin
+        | RecordKind::Server
+        | RecordKind::Vector
+        | RecordKind::Reading => "server",
     }
 }
 

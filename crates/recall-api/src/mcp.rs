@@ -65,7 +65,7 @@ async fn dispatch(api: &Api, grant: &Grant, message: Incoming) -> Result<Outcome
             .map(Ok),
         "ping" => Ok(Ok(json!({}))),
         "tools/list" => Ok(Ok(
-            json!({ "tools": tools::list(api.memory.surface(), api.agents.is_some()) }),
+            json!({ "tools": tools::list(api.memory.surface(), api.agents.is_some(), api.memory.reads_texts()) }),
         )),
         "tools/call" => match message.params {
             Some(Value::Object(params)) if params.get("name").is_none_or(Value::is_string) => {

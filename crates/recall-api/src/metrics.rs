@@ -63,6 +63,11 @@ struct CodeLabel {
     code: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct IndexLabel {
+    index: &'static str,
+}
+
 /// Counters and timings of the API. Cheap to clone; all clones count together.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -70,6 +75,7 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabel, Histogram>,
     exchanges: Family<CodeLabel, Counter>,
+    degraded: Family<IndexLabel, Counter>,
 }
 
 impl Default for Metrics {
@@ -83,6 +89,7 @@ impl Default for Metrics {
                 Histogram::new(exponential_buckets(0.000_05, 3.0, 13))
             }),
             exchanges: Family::default(),
+            degraded: Family::default(),
         }
     }
 }
@@ -114,6 +121,11 @@ impl Metrics {
             Unit::Seconds,
             metrics.unclaimed.clone(),
         );
+        registry.register(
+            "recall_degraded_answers",
+            "Answers that an index should have taken part in and did not, by index",
+            metrics.degraded.clone(),
+        );
         metrics
     }
 
@@ -134,6 +146,10 @@ impl Metrics {
 
     pub(crate) fn unclaimed_wait(&self, waited: Duration) {
         self.unclaimed.observe(waited.as_secs_f64());
+    }
+
+    pub(crate) fn degraded(&self, index: &'static str) {
+        self.degraded.get_or_create(&IndexLabel { index }).inc();
     }
 
     pub(crate) fn exchange(&self, code: &'static str) {

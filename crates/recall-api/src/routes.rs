@@ -6,7 +6,7 @@ mod keys;
 mod memory;
 mod query;
 
-pub(crate) use memory::writer;
+pub(crate) use memory::{count, writer};
 
 use axum::Router;
 use axum::extract::{Request, State};

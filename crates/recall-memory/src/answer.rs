@@ -50,8 +50,34 @@ pub enum Vectors {
     /// It took part.
     Used,
     /// It is set up and could not take part, or not with all items: the answer is what the other
-    /// indexes found.
-    Degraded,
+    /// indexes found, or what vectors found among those that have one.
+    Degraded(WhyNot),
+}
+
+/// Why vectors could not take part as they should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyNot {
+    /// The model did not answer in time, or not at all.
+    Unavailable,
+    /// Some statements have no vector yet.
+    Behind,
+    /// The vectors are another model's and do not compare.
+    OtherModel,
+}
+
+impl WhyNot {
+    /// The reason in words.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unavailable => "the embedding model did not answer in time",
+            Self::Behind => "some statements have no vector yet",
+            Self::OtherModel => {
+                "the vectors kept here were made by another embedding model than the one that is set; \
+                 they can be made anew with embed-again"
+            }
+        }
+    }
 }
 
 impl Indexes {
@@ -63,7 +89,8 @@ impl Indexes {
     /// The names of those that took part.
     #[must_use]
     pub fn used(self) -> Vec<&'static str> {
-        let vectors = self.vectors == Vectors::Used;
+        let behind = Vectors::Degraded(WhyNot::Behind);
+        let vectors = [Vectors::Used, behind].contains(&self.vectors);
         let names = [(self.words, "words"), (vectors, "vector")];
         names
             .iter()
@@ -72,11 +99,20 @@ impl Indexes {
             .collect()
     }
 
+    /// Why, in words.
+    #[must_use]
+    pub fn why(self) -> Option<&'static str> {
+        match self.vectors {
+            Vectors::Degraded(why) => Some(why.as_str()),
+            Vectors::Off | Vectors::Used => None,
+        }
+    }
+
     /// The names of those that should have taken part and did not.
     #[must_use]
     pub fn degraded(self) -> Vec<&'static str> {
         match self.vectors {
-            Vectors::Degraded => vec!["vector"],
+            Vectors::Degraded(_) => vec!["vector"],
             Vectors::Off | Vectors::Used => Vec::new(),
         }
     }
@@ -152,6 +188,9 @@ impl Coverage {
         json.key("indexes").strings(self.indexes.used());
         if !self.indexes.degraded().is_empty() {
             json.key("degraded").strings(self.indexes.degraded());
+        }
+        if let Some(why) = self.indexes.why() {
+            json.key("degraded_because").string(why);
         }
         if let Some(empty) = self.empty {
             json.key("empty").string(empty.as_str());

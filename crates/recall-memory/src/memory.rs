@@ -11,11 +11,15 @@ use recall_store::{Clock, Namespace, Store};
 
 use crate::answer::Answer;
 use crate::args::Args;
+use crate::embedding::{Embedding, with_table};
 use crate::error::Error;
+use crate::extraction::{Drawn, Extraction};
 use crate::limits::{MAX_QUERY_BYTES, MAX_SESSION_BYTES};
-use crate::plan::{Author, Change};
+use crate::models::Models;
+use crate::plan::{Author, Change, Statement};
 use crate::registry::{PredicateInfo, Registry};
-use crate::view::View;
+use crate::typed::remember::Parsed;
+use crate::view::{Find, View};
 use crate::writer::{Done, write};
 use crate::{text, typed};
 use cache::Cache;
@@ -38,6 +42,8 @@ struct Inner {
     surface: Surface,
     clock: Arc<dyn Clock>,
     cache: Cache,
+    embedding: Option<Arc<Embedding>>,
+    extraction: Option<Extraction>,
 }
 
 /// Which tools a server offers.
@@ -106,13 +112,33 @@ pub struct Stats {
     pub evictions: u64,
     /// Current statements in their search indexes.
     pub items: usize,
+    /// Statements that got a vector so far.
+    pub embedded: u64,
+    /// Times that the embedding model did not answer so far.
+    pub embedding_failures: u64,
+    /// Times that the extraction model did not answer as it should so far.
+    pub extraction_failures: u64,
 }
 
 impl Memory {
     /// A memory over a store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: Config) -> Self {
+        Self::with_models(store, clock, config, Models::default())
+    }
+
+    /// A memory over a store that models help to search and to fill.
+    #[must_use]
+    pub fn with_models(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        config: Config,
+        models: Models,
+    ) -> Self {
+        let embedder = models.embedder;
         Self(Arc::new(Inner {
+            extraction: models.extractor.map(Extraction::new),
+            embedding: embedder.map(|embedder| Embedding::new(embedder, models.embed_again)),
             surface: config.surface,
             clock,
             cache: Cache::new(store, config.registry, config.view_memory, config.freshness),
@@ -123,6 +149,12 @@ impl Memory {
     #[must_use]
     pub fn surface(&self) -> Surface {
         self.0.surface
+    }
+
+    /// Whether texts are read by a model, so that they need no statements beside them.
+    #[must_use]
+    pub fn reads_texts(&self) -> bool {
+        self.0.extraction.is_some()
     }
 
     /// Does an operation. A write that was answered with `Ok` is in the store and seen by every
@@ -167,11 +199,7 @@ impl Memory {
         question: &str,
         limit: u32,
     ) -> Result<Vec<serde_json::Value>, Error> {
-        let mut end = question.len().min(MAX_QUERY_BYTES);
-        while !question.is_char_boundary(end) {
-            end -= 1;
-        }
-        let question = question.get(..end).unwrap_or_default().replace('\0', " ");
+        let question = head(question).replace('\0', " ");
         if question.trim().is_empty() {
             return Ok(Vec::new());
         }
@@ -180,7 +208,7 @@ impl Memory {
         arguments.insert("limit".to_owned(), limit.into());
         let recall = typed::recall::parse(arguments.into())?;
         let answer = self
-            .look(ns, |view, now| Ok(recall.answer(view, now)))
+            .search(ns, recall.question(), |find, now| recall.answer(find, now))
             .await?;
         serde_json::from_slice(&answer.json).map_err(|error| Error::refused(error.to_string()))
     }
@@ -188,7 +216,18 @@ impl Memory {
     /// Figures about the views.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.0.cache.stats()
+        let counts = self
+            .0
+            .embedding
+            .as_ref()
+            .map(|embedding| embedding.counts());
+        let (embedded, embedding_failures) = counts.unwrap_or_default();
+        Stats {
+            embedded,
+            embedding_failures,
+            extraction_failures: self.0.extraction.as_ref().map_or(0, Extraction::failures),
+            ..self.0.cache.stats()
+        }
     }
 
     async fn call_typed(
@@ -200,9 +239,15 @@ impl Memory {
     ) -> Result<Answer, Error> {
         match operation {
             Operation::Remember => {
-                let change = typed::remember::parse(args)?;
-                self.change(ns, writer, change, typed::remember::answer)
-                    .await
+                match typed::remember::parse(args, self.0.extraction.is_some())? {
+                    Parsed::Change(change) => {
+                        self.change(ns, writer, change, typed::remember::answer)
+                            .await
+                    }
+                    Parsed::Unread(note) => {
+                        self.read(ns, writer, *note, typed::remember::drawn).await
+                    }
+                }
             }
             Operation::Forget => {
                 let change = typed::forget::parse(args)?;
@@ -211,7 +256,7 @@ impl Memory {
             }
             Operation::Recall => {
                 let recall = typed::recall::parse(args)?;
-                self.look(ns, |view, now| Ok(recall.answer(view, now)))
+                self.search(ns, recall.question(), |find, now| recall.answer(find, now))
                     .await
             }
             Operation::History => {
@@ -234,8 +279,8 @@ impl Memory {
             }
             Operation::Explain => {
                 let question = typed::explain::parse(args)?;
-                self.look(ns, |view, now| {
-                    Ok(typed::explain::answer(view, &question, now))
+                self.search(ns, Some(&question), |find, now| {
+                    typed::explain::answer(&find, &question, now)
                 })
                 .await
             }
@@ -251,18 +296,25 @@ impl Memory {
     ) -> Result<Answer, Error> {
         match operation {
             Operation::Remember => {
-                let change = text::remember::parse(args)?;
+                let note = text::remember::parse(args)?;
+                if self.0.extraction.is_some() {
+                    return self.read(ns, writer, *note, text::remember::drawn).await;
+                }
                 let word = |_: Option<&View>, done: &Done| text::remember::answer(done);
-                self.change(ns, writer, change, word).await
+                self.change(ns, writer, Change::Remember(note), word).await
             }
             Operation::Forget => {
-                let change = text::forget::parse(args)?;
+                let text = text::forget::parse(args)?;
+                if let Some(extraction) = &self.0.extraction {
+                    return self.forget_meant(ns, writer, extraction, &text).await;
+                }
                 let word = |_: Option<&View>, done: &Done| text::forget::answer(done);
-                self.change(ns, writer, change, word).await
+                self.change(ns, writer, Change::ForgetSentence(text), word)
+                    .await
             }
             Operation::Recall => {
                 let recall = text::recall::parse(args)?;
-                self.look(ns, |view, now| Ok(recall.answer(view, now)))
+                self.search(ns, recall.question(), |find, now| recall.answer(find, now))
                     .await
             }
             Operation::History => {
@@ -295,9 +347,114 @@ impl Memory {
         let space = self.0.cache.space(ns);
         let done = write(&space, &self.0.clock, writer.author()?, change).await;
         let answer = done.map(|done| space.glance(|view| word(view, &done)));
+        if let (Some(embedding), Ok(_)) = (&self.0.embedding, &answer) {
+            embedding.nudge(&space);
+        }
         drop(space);
         self.0.cache.shrink();
         answer
+    }
+
+    /// Keeps a text and has a model read it.
+    async fn read(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        note: Statement,
+        word: impl FnOnce(&Drawn) -> Answer,
+    ) -> Result<Answer, Error> {
+        let Some(extraction) = &self.0.extraction else {
+            return Err(Error::refused("this server has no extraction model"));
+        };
+        let space = self.0.cache.space(ns);
+        let author = writer.author()?;
+        let drawn = extraction
+            .remember(&space, &self.0.clock, &author, note)
+            .await;
+        if let (Some(embedding), Ok(_)) = (&self.0.embedding, &drawn) {
+            embedding.nudge(&space);
+        }
+        drop(space);
+        self.0.cache.shrink();
+        drawn.map(|drawn| word(&drawn))
+    }
+
+    /// Withdraws what a description means: word for word if anything reads so, else what a model
+    /// chooses among what matches.
+    async fn forget_meant(
+        &self,
+        ns: &Namespace,
+        writer: &Writer,
+        extraction: &Extraction,
+        text: &str,
+    ) -> Result<Answer, Error> {
+        let exact = Change::ForgetSentence(text.to_owned());
+        let word = |_: Option<&View>, done: &Done| text::forget::answer(done);
+        match self.change(ns, writer, exact, word).await {
+            Err(Error::Refused(_)) => {}
+            other => return other,
+        }
+        let question = head(text);
+        let candidates = self
+            .look(ns, |view, now| {
+                Ok(text::forget::candidates(view, question, now))
+            })
+            .await?;
+        let sentences: Vec<String> = candidates.iter().map(|it| it.sentence.clone()).collect();
+        let space = self.0.cache.space(ns);
+        let chosen = match sentences.is_empty() {
+            true => Some(Vec::new()),
+            false => extraction.choose(&space, text, &sentences).await,
+        };
+        let chosen = chosen.ok_or_else(|| {
+            Error::refused(
+                "the extraction model did not answer as it should, and nothing is remembered in \
+                 exactly these words; nothing was forgotten",
+            )
+        })?;
+        let chosen = chosen.into_iter().filter_map(|at| candidates.get(at));
+        let mut forgotten = Vec::new();
+        let mut revision = space.read(View::revision)?;
+        for candidate in chosen {
+            let done = write(
+                &space,
+                &self.0.clock,
+                writer.author()?,
+                candidate.withdrawal(),
+            )
+            .await?;
+            revision = done.revision;
+            forgotten.push(candidate.sentence.clone());
+        }
+        Ok(text::forget::all(&forgotten, revision))
+    }
+
+    /// Looks for something, by words and, where a model is set up, by vectors.
+    async fn search(
+        &self,
+        ns: &Namespace,
+        question: Option<&str>,
+        look: impl FnOnce(Find<'_>, Timestamp) -> Answer,
+    ) -> Result<Answer, Error> {
+        let (Some(embedding), Some(question)) = (&self.0.embedding, question) else {
+            return self
+                .look(ns, |view, now| Ok(look(Find::new(view, None), now)))
+                .await;
+        };
+        let space = self.0.cache.space(ns);
+        space.current().await?;
+        let near = embedding.ask(&space, question).await;
+        let answer = with_table(&space, |table| {
+            space.read(|view| {
+                look(
+                    Find::new(view, None).beside(table, &near),
+                    self.0.clock.now(),
+                )
+            })
+        });
+        drop(space);
+        self.0.cache.shrink();
+        Ok(answer?)
     }
 
     async fn look<T>(
@@ -312,6 +469,15 @@ impl Memory {
         self.0.cache.shrink();
         looked
     }
+}
+
+/// As much of a text as a question may have.
+fn head(text: &str) -> &str {
+    let mut end = text.len().min(MAX_QUERY_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 impl Writer {

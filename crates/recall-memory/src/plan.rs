@@ -78,6 +78,8 @@ pub(crate) struct TextStatements {
     /// The note that keeps the whole text.
     pub(crate) episode: Statement,
     pub(crate) proposals: Vec<Proposal>,
+    /// Whether each statement stands or falls alone, instead of all together.
+    pub(crate) lenient: bool,
 }
 
 /// What a write came to.
@@ -106,6 +108,8 @@ pub(crate) struct TextRemembered {
     pub(crate) proposals: Vec<Proposal>,
     /// Places in `proposals` of those that no predicate fits.
     pub(crate) unfiled: Vec<usize>,
+    /// What was refused where each stands alone, as sentences with the reason.
+    pub(crate) refused: Vec<(String, String)>,
 }
 
 /// A decided write.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use recall_store::{LogPage, Namespace, Revision, Store};
 
+use crate::embedding::Shelf;
 use crate::limits::PAGE_EVENTS;
 use crate::registry::Registry;
 use crate::view::{Builder, View, decode};
@@ -30,6 +31,8 @@ pub(crate) struct Space {
     /// The outcome of a commit is unknown, so the log must be asked even if it is ours alone.
     doubtful: AtomicBool,
     pub(crate) queue: Queue,
+    /// Vectors beside the view, where a model makes them.
+    pub(crate) shelf: Shelf,
     ledger: Arc<Ledger>,
     /// What the ledger counts for this namespace.
     counted: Mutex<(usize, usize)>,
@@ -99,6 +102,7 @@ impl Space {
             checked: Mutex::new(None),
             doubtful: AtomicBool::new(false),
             queue: Queue::default(),
+            shelf: Shelf::default(),
             ledger,
             counted: Mutex::default(),
             used: AtomicU64::new(0),
@@ -241,7 +245,8 @@ impl Space {
     }
 
     fn measure(&self, view: &View) {
-        let now = (size_of::<Self>() + view.bytes(), view.indexed());
+        let bytes = size_of::<Self>() + view.bytes() + self.shelf.bytes();
+        let now = (bytes, view.indexed());
         let mut counted = self.counted.lock();
         self.ledger.change(*counted, now);
         *counted = now;

@@ -4,6 +4,8 @@
 //! the log is reached, so every answer that it gives is a pure function of the events it has seen.
 
 mod build;
+mod drawn;
+mod embed;
 mod find;
 mod items;
 mod names;
@@ -27,6 +29,7 @@ use crate::search::Index;
 use crate::value::Value;
 
 pub(crate) use build::{Builder, decode};
+pub(crate) use embed::Unembedded;
 pub(crate) use find::Find;
 pub(crate) use names::{Predicate, Subject};
 pub(crate) use rank::Wanted;
@@ -59,6 +62,8 @@ pub(crate) struct View {
     past: Past,
     /// What ended a statement under another predicate, by the event that it ended.
     ended_by: HashMap<EventId, (u32, u32)>,
+    /// What was drawn from a text, by its note.
+    drawn: HashMap<EventId, Vec<(u32, u32)>>,
     /// Predicates that writes defined.
     defined: usize,
     last_recorded: Timestamp,
@@ -97,6 +102,7 @@ impl View {
             superseded: Vec::new(),
             past: Past::default(),
             ended_by: HashMap::new(),
+            drawn: HashMap::new(),
             defined: 0,
             last_recorded: Timestamp::MIN,
             held: 0,
@@ -296,7 +302,7 @@ impl View {
         let events = self.events * size_of::<Event>() * 5 / 4;
         let lists = (self.items.len() + self.superseded.len()) * 8
             + self.stated.len() * MAP_SLACK * 12
-            + (self.notes.len() + self.ended_by.len()) * MAP_SLACK * 32
+            + (self.notes.len() + self.ended_by.len() + 2 * self.drawn.len()) * MAP_SLACK * 32
             + self.held as usize * size_of::<Belief>();
         size_of::<Self>()
             + pairs

@@ -6,7 +6,7 @@ mod settings;
 mod table;
 
 pub use exchange::{ServiceAccount, Watch};
-pub use parse::{Backend, Config, Kubernetes, Shared, TenantLabel, TlsFiles};
+pub use parse::{Backend, Config, Kubernetes, Model, Shared, TenantLabel, TlsFiles};
 pub use settings::{Origin, Settings};
 
 /// A setting that stops the start. One sentence that names flag, value and what is allowed.

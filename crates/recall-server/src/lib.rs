@@ -9,6 +9,7 @@ mod exit;
 mod kubernetes;
 mod life;
 mod listen;
+mod models;
 mod observe;
 mod pod_watch;
 mod readiness;
@@ -18,7 +19,7 @@ mod stores;
 mod tls;
 
 pub use config::{
-    Backend, Config, ConfigError, Kubernetes, Origin, ServiceAccount, Settings, Shared,
+    Backend, Config, ConfigError, Kubernetes, Model, Origin, ServiceAccount, Settings, Shared,
     TenantLabel, TlsFiles, Watch,
 };
 pub use exit::{Failure, main};

@@ -23,6 +23,7 @@ use crate::exit::Failure;
 use crate::kubernetes;
 use crate::life::KeyLife;
 use crate::listen::serve;
+use crate::models;
 use crate::pod_watch::PodWatch;
 use crate::readiness;
 use crate::stores::{self, Opened};
@@ -87,6 +88,7 @@ impl Server {
         let agents = agents(&store, &memory, clock, KeyLife::new(keys.clone(), pods));
         let metrics = recall_api::Metrics::register(&mut registry);
         let actions = recall_agent::Metrics::register(&mut registry);
+        models::register(&memory, &mut registry);
         let api = Api {
             keys,
             memory,
@@ -233,7 +235,8 @@ fn memory(
             Backend::Embedded(_) | Backend::Memory => config.freshness,
         },
     };
-    Ok(Memory::new(store, clock, settings))
+    let models = models::connect(config)?;
+    Ok(Memory::with_models(store, clock, settings, models))
 }
 
 fn keys(

@@ -25,11 +25,15 @@ pub enum RecordKind {
     Action,
     /// The session that holds an agent's lease.
     Session,
+    /// The vector of one statement, by model and event, and which model made them.
+    Vector,
+    /// That a text was read by a model, by the event that keeps it.
+    Reading,
 }
 
 impl RecordKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Key,
         Self::Pin,
         Self::Server,
@@ -40,6 +44,8 @@ impl RecordKind {
         Self::Pointer,
         Self::Action,
         Self::Session,
+        Self::Vector,
+        Self::Reading,
     ];
 
     /// The number that stands for the kind on disk. Never reused.
@@ -56,6 +62,8 @@ impl RecordKind {
             Self::Pointer => 8,
             Self::Action => 9,
             Self::Session => 10,
+            Self::Vector => 11,
+            Self::Reading => 12,
         }
     }
 }

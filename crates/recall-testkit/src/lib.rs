@@ -6,6 +6,7 @@
 //! changes; with [`FakeApiServer::script`] it answers anything else, or not at all.
 
 mod cluster;
+mod models;
 mod objects;
 pub mod polign;
 pub mod process;
@@ -18,6 +19,7 @@ mod server;
 mod watch;
 
 pub use cluster::{FakeCluster, NewToken};
+pub use models::{Asked, FakeModels, Mood};
 pub use objects::NewPod;
 pub use recorded::Recorded;
 pub use reply::Reply;

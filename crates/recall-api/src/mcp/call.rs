@@ -9,7 +9,7 @@ use super::tools;
 use crate::arguments;
 use crate::auth;
 use crate::error::ApiError;
-use crate::routes::writer;
+use crate::routes::{count, writer};
 use crate::state::Api;
 
 /// Runs a tool. What the tool refuses is a result that says so; only trouble that has nothing to do
@@ -44,6 +44,9 @@ pub(super) async fn call(
                 .memory
                 .call(namespace, &writer(grant, named), operation, args)
                 .await;
+            if let Ok(answer) = &answer {
+                count(api, answer);
+            }
             memory_answer(operation, answer)
         }
         Known::Agent(agents, tool) => {

@@ -32,8 +32,16 @@ pub(super) fn find(surface: Surface, name: &str) -> Option<&'static Tool> {
 }
 
 /// The tools as `tools/list` shows them, in a fixed order.
-pub(super) fn list(surface: Surface, agents: bool) -> Vec<Value> {
+///
+/// Where `reads` says that texts are read by a model, they may come without statements.
+pub(super) fn list(surface: Surface, agents: bool, reads: bool) -> Vec<Value> {
     let mut tools: Vec<_> = table(surface).iter().map(Tool::advertise).collect();
+    if reads && surface == Surface::Typed {
+        let remember = tools.iter_mut().find(|tool| tool["name"] == "remember");
+        if let Some(alone) = remember.and_then(|it| it.pointer_mut("/inputSchema/oneOf/1")) {
+            *alone = json!({ "required": ["text"] });
+        }
+    }
     if agents {
         tools.extend(AgentTool::ALL.into_iter().map(agent::advertise));
     }
@@ -132,7 +140,7 @@ mod tests {
     #[test]
     fn agent_tools_come_last_and_only_where_they_work() {
         for surface in [Surface::Text, Surface::Typed] {
-            let (without, with) = (list(surface, false), list(surface, true));
+            let (without, with) = (list(surface, false, false), list(surface, true, false));
             assert_eq!(without, with[..without.len()]);
             assert_eq!(with.len() - without.len(), AgentTool::ALL.len());
             assert_eq!(with[without.len()]["name"], "agent_resume");
@@ -140,9 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn a_text_may_come_alone_where_a_model_reads_it() {
+        let choices = |reads| list(Surface::Typed, false, reads)[1]["inputSchema"]["oneOf"].clone();
+        assert_eq!(choices(false)[1]["required"], json!(["text", "statements"]));
+        assert_eq!(choices(true)[1]["required"], json!(["text"]));
+    }
+
+    #[test]
     fn every_tool_is_described_and_closed() {
         for surface in [Surface::Text, Surface::Typed] {
-            for tool in list(surface, true) {
+            for tool in list(surface, true, true) {
                 let schema = &tool["inputSchema"];
                 assert_eq!(schema["type"], "object", "{tool}");
                 assert_eq!(schema["additionalProperties"], false, "{tool}");

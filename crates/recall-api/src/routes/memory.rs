@@ -19,6 +19,7 @@ static CONSIDERED: HeaderName = HeaderName::from_static("recall-considered");
 static LEFT_OUT: HeaderName = HeaderName::from_static("recall-left-out");
 static INDEXES: HeaderName = HeaderName::from_static("recall-indexes");
 static DEGRADED: HeaderName = HeaderName::from_static("recall-degraded");
+static BECAUSE: HeaderName = HeaderName::from_static("recall-degraded-because");
 static EMPTY: HeaderName = HeaderName::from_static("recall-empty");
 static UNKNOWN: HeaderName = HeaderName::from_static("recall-unknown");
 
@@ -58,6 +59,7 @@ pub(super) async fn handle(
         .memory
         .call(namespace, &writer(grant, session), operation, args)
         .await?;
+    count(api, &answer);
     Ok(respond(operation, answer))
 }
 
@@ -69,6 +71,13 @@ pub(crate) fn writer(grant: &Grant, session: Option<String>) -> Writer {
         .map_or("static", |id| id.as_str())
         .to_owned();
     Writer { key_id, session }
+}
+
+/// Counts an answer that something was missing from.
+pub(crate) fn count(api: &Api, answer: &Answer) {
+    for index in answer.coverage.indexes.degraded() {
+        api.metrics.degraded(index);
+    }
 }
 
 fn respond(operation: Operation, answer: Answer) -> Response {
@@ -100,6 +109,10 @@ fn cover(headers: &mut HeaderMap, coverage: &Coverage) {
     let words = [
         (&INDEXES, coverage.indexes.used().join(", ")),
         (&DEGRADED, coverage.indexes.degraded().join(", ")),
+        (
+            &BECAUSE,
+            coverage.indexes.why().unwrap_or_default().to_owned(),
+        ),
         (&EMPTY, empty.map_or("", EmptyReason::as_str).to_owned()),
         (
             &UNKNOWN,

@@ -95,6 +95,7 @@ impl Cache {
             loads: self.ledger.loads(),
             evictions: self.evictions.load(Ordering::Relaxed),
             items: self.ledger.items(),
+            ..Stats::default()
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod currency;
 mod edges;
+mod extraction;
 mod isolation;
 mod rebuild;
 mod search;
@@ -12,4 +13,5 @@ mod text;
 mod together;
 mod truth;
 mod typed;
+mod vectors;
 mod when;

@@ -1,8 +1,11 @@
 //! Deciding a text with the statements drawn from it.
 
-use super::{Draft, Remembered, Statement, TextRemembered, TextStatements};
+use super::{Draft, Proposal, Remembered, Statement, TextRemembered, TextStatements};
 use crate::error::Error;
+use crate::extraction::of_type;
 use crate::registry::is_name;
+use crate::sentence;
+use crate::value::Value;
 
 impl Draft<'_> {
     /// Keeps the text as a note and files each statement under its predicate. What no predicate
@@ -13,6 +16,10 @@ impl Draft<'_> {
         for proposal in &mut proposals {
             proposal.statement = self.spelt(&proposal.statement);
         }
+        let refused = match text.lenient {
+            true => self.leave_out(&mut proposals),
+            false => Vec::new(),
+        };
         let statements = proposals.iter().map(|proposal| &proposal.statement);
         let mut unfiled = Vec::new();
         for (at, statement) in statements.clone().enumerate() {
@@ -42,7 +49,40 @@ impl Draft<'_> {
             results,
             proposals,
             unfiled,
+            refused,
         })
+    }
+
+    /// Takes out what no rule admits, and tells why; what fits its predicate after a look at what its
+    /// text stands for, stays.
+    fn leave_out(&mut self, proposals: &mut Vec<Proposal>) -> Vec<(String, String)> {
+        let mut refused = Vec::new();
+        proposals.retain_mut(|proposal| {
+            let statement = &mut proposal.statement;
+            self.convert(statement);
+            let reason = match self.fits(statement) {
+                true => self.admit(statement).err().map(|error| error.to_string()),
+                false => Some(self.unregistered(&statement.predicate).to_string()),
+            };
+            let Some(reason) = reason else { return true };
+            let (subject, predicate) = (&statement.subject, &statement.predicate);
+            let said = sentence::spoken(subject, predicate, &statement.value);
+            refused.push((said, reason));
+            false
+        });
+        refused
+    }
+
+    /// Models give every value as a text.
+    fn convert(&self, statement: &mut Statement) {
+        let Some(rules) = self.definition(&statement.predicate) else {
+            return;
+        };
+        if let Value::Text(text) = &statement.value
+            && let Some(value) = of_type(text.as_str(), rules.value_type.as_str())
+        {
+            statement.value = value;
+        }
     }
 
     /// Whether a predicate takes the statement.

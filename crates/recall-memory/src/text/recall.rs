@@ -15,7 +15,7 @@ use crate::limits::{MAX_QUERY_BYTES, MAX_RECALL, QUESTION_ROWS};
 use crate::sentence;
 use crate::time;
 use crate::typed::recall::elsewhere;
-use crate::view::{Find, Pair, View, Wanted};
+use crate::view::{Find, Pair, Wanted};
 
 /// Whom a profile is about.
 const USER: &str = "user";
@@ -41,8 +41,15 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
 }
 
 impl Recall {
-    pub(crate) fn answer(&self, view: &View, now: Timestamp) -> Answer {
-        let find = Find::new(view, self.as_of);
+    /// The words that are searched, where any are.
+    pub(crate) fn question(&self) -> Option<&str> {
+        self.question.as_deref()
+    }
+
+    /// `find` carries what may help to search.
+    pub(crate) fn answer(&self, find: Find<'_>, now: Timestamp) -> Answer {
+        let find = find.at(self.as_of);
+        let view = find.view;
         let at = self.as_of.unwrap_or(now);
         let (rows, coverage) = match (&self.question, self.since) {
             (Some(question), _) => self.by_words(&find, question, at),

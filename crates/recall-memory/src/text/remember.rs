@@ -2,10 +2,12 @@
 
 use crate::answer::{Answer, Coverage};
 use crate::args::{Args, Fields};
+use crate::card::Card;
 use crate::error::Error;
+use crate::extraction::{Drawn, DrawnKind};
 use crate::json::Json;
 use crate::limits::MAX_TEXT_BYTES;
-use crate::plan::{Change, Outcome};
+use crate::plan::{Outcome, Remembered, Statement};
 use crate::typed::remember::note;
 use crate::writer::Done;
 
@@ -15,7 +17,7 @@ const MAX_MESSAGES: usize = 1_024;
 const KEPT: &str = "The text was kept as it is, because this server has no extraction model. \
                     Recall finds it by its words; nothing that was remembered before is replaced by it.";
 
-pub(crate) fn parse(args: Args) -> Result<Change, Error> {
+pub(crate) fn parse(args: Args) -> Result<Box<Statement>, Error> {
     let mut fields = args.read(&["text", "messages", "observed_at"])?;
     let observed = fields.instant("observed_at")?;
     let text = fields
@@ -43,7 +45,7 @@ pub(crate) fn parse(args: Args) -> Result<Change, Error> {
         );
         return Err(fields.fault("messages", &reason));
     }
-    Ok(Change::Remember(Box::new(note(&text, observed, assistant))))
+    Ok(Box::new(note(&text, observed, assistant)))
 }
 
 /// Joins messages, each to one line; says whether all of them are an assistant's.
@@ -83,4 +85,72 @@ pub(crate) fn answer(done: &Done) -> Answer {
         json.key("note").string(KEPT);
     });
     Answer::new(json, done.revision, 1, Coverage::default())
+}
+
+const UNREAD: &str = "The text was kept and recall finds it by its words, but the extraction model did not \
+                      answer as it should, so nothing was drawn from it and nothing that was \
+                      remembered before is replaced. Send the same text again to have it read.";
+const ECHO: &str =
+    "The text only repeats what was answered from this memory, so nothing was added or changed.";
+
+/// Words the answer of a server with a model.
+pub(crate) fn drawn(drawn: &Drawn) -> Answer {
+    let mut items = 0;
+    let mut json = Json::default();
+    json.object(|json| match &drawn.kind {
+        DrawnKind::Read(text, refused) => {
+            let results = text.results.iter();
+            let own = results.filter(|it| it.stored.id != text.episode.stored.id);
+            let own: Vec<&Remembered> = own.collect();
+            items = own.len();
+            json.key("kept_as_text").bool(true);
+            json.key("remembered")
+                .array(own, |json, it| json.object(|json| result(json, it)));
+            if !refused.is_empty() {
+                json.key("not_remembered")
+                    .array(refused, |json, (text, reason)| {
+                        json.object(|json| {
+                            json.key("text").string(text);
+                            json.key("reason").string(reason);
+                        });
+                    });
+            }
+        }
+        DrawnKind::Known(sentences) => known(json, sentences, None),
+        DrawnKind::Echo(sentences) => known(json, sentences, Some(ECHO)),
+        DrawnKind::Unread(kept) => {
+            json.key("kept_as_text").bool(true);
+            json.key("remembered").array([(); 0], |_, ()| {});
+            if kept.already_known {
+                json.key("already_known").bool(true);
+            }
+            json.key("note").string(UNREAD);
+        }
+    });
+    Answer::new(json, drawn.revision, items, Coverage::default())
+}
+
+fn result(json: &mut Json, it: &Remembered) {
+    json.key("text").string(&it.stored.sentence());
+    if it.already_known {
+        json.key("already_known").bool(true);
+    }
+    if !it.superseded.is_empty() {
+        let ended = it.superseded.iter().map(Card::sentence);
+        json.key("replaces").strings(ended);
+    }
+}
+
+fn known(json: &mut Json, sentences: &[String], note: Option<&str>) {
+    json.key("kept_as_text").bool(true);
+    json.key("already_known").bool(true);
+    json.key("remembered").array(sentences, |json, text| {
+        json.object(|json| {
+            json.key("text").string(text);
+            json.key("already_known").bool(true);
+        });
+    });
+    if let Some(note) = note {
+        json.key("note").string(note);
+    }
 }

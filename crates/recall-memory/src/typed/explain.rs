@@ -17,8 +17,8 @@ pub(crate) fn parse(args: Args) -> Result<String, Error> {
     fields.need_string("question", MAX_QUERY_BYTES)
 }
 
-pub(crate) fn answer(view: &View, question: &str, now: Timestamp) -> Answer {
-    let find = Find::new(view, None);
+pub(crate) fn answer(find: &Find<'_>, question: &str, now: Timestamp) -> Answer {
+    let view = find.view;
     let wanted = Wanted {
         limit: QUESTION_ROWS,
         all: true,

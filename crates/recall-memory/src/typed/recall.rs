@@ -86,8 +86,16 @@ struct Scope {
 }
 
 impl Recall {
-    pub(crate) fn answer(&self, view: &View, now: Timestamp) -> Answer {
-        let find = Find::new(view, self.as_of);
+    /// The words that are searched, where any are.
+    pub(crate) fn question(&self) -> Option<&str> {
+        let whole_pair = self.subject.is_some() && self.predicate.is_some();
+        self.query.as_deref().filter(|_| !whole_pair)
+    }
+
+    /// `find` carries what may help to search.
+    pub(crate) fn answer(&self, find: Find<'_>, now: Timestamp) -> Answer {
+        let find = find.at(self.as_of);
+        let view = find.view;
         let (found, coverage) = match self.scope(view) {
             Err(coverage) => (Vec::new(), coverage),
             Ok(scope) => match (&self.query, scope) {

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use crate::answer::{Answer, Coverage};
 use crate::card::Card;
+use crate::extraction::{Drawn, DrawnKind};
 use crate::json::Json;
 use crate::limits::{MAX_COMPARED, MAX_RELATED};
 use crate::plan::{Outcome, Proposal, Remembered, Replace, TextRemembered};
@@ -13,7 +14,7 @@ use crate::value::{Value, lower};
 use crate::view::View;
 use crate::writer::Done;
 
-pub(crate) use parse::{note, parse};
+pub(crate) use parse::{DRAWN_CONFIDENCE, Parsed, note, parse};
 
 pub(crate) fn answer(view: Option<&View>, done: &Done) -> Answer {
     let mut json = Json::default();
@@ -31,6 +32,44 @@ pub(crate) fn answer(view: Option<&View>, done: &Done) -> Answer {
     }
     Answer::new(json, done.revision, items, Coverage::default())
 }
+
+/// Words the answer of a server with a model to a text that came without statements.
+pub(crate) fn drawn(drawn: &Drawn) -> Answer {
+    let mut json = Json::default();
+    let mut items = 0;
+    json.object(|json| match &drawn.kind {
+        DrawnKind::Read(text, refused) => {
+            items = text.results.len();
+            write_text(json, text);
+            if !refused.is_empty() {
+                json.key("refused").array(refused, |json, (text, reason)| {
+                    json.object(|json| {
+                        json.key("text").string(text);
+                        json.key("reason").string(reason);
+                    });
+                });
+            }
+        }
+        DrawnKind::Known(_) | DrawnKind::Echo(_) => {
+            json.key("proposals").raw("null");
+            json.key("results").array([(); 0], |_, ()| {});
+            json.key("already_known").bool(true);
+        }
+        DrawnKind::Unread(kept) => {
+            items = 1;
+            json.key("episode").object(|json| write(json, kept, &[]));
+            json.key("proposals").raw("null");
+            json.key("results").array([kept], |json, kept| {
+                json.object(|json| write(json, kept, &[]))
+            });
+            json.key("note").string(UNREAD);
+        }
+    });
+    Answer::new(json, drawn.revision, items, Coverage::default())
+}
+
+const UNREAD: &str = "The text was kept, but the extraction model did not answer as it should, so \
+                      nothing was drawn from it. Send the same text again to have it read.";
 
 /// The subject's beliefs under other predicates that a statement may contradict: those that share
 /// most words with it first, then the latest.

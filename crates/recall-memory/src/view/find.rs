@@ -8,7 +8,9 @@ use std::rc::Rc;
 use jiff::Timestamp;
 
 use super::{Pair, View};
+use crate::embedding::Near;
 use crate::fold::{Belief, Believed};
+use crate::vectors::VectorTable;
 
 /// What was believed at a time; what is believed now where no time is named.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct Find<'v> {
     pub(crate) view: &'v View,
     pub(crate) at: Option<Timestamp>,
     then: RefCell<HashMap<u32, Rc<Believed>>>,
+    /// The search by vectors, where there is one.
+    pub(super) near: Option<(&'v VectorTable, &'v Near)>,
 }
 
 /// What is or was believed of a pair.
@@ -42,6 +46,24 @@ impl<'v> Find<'v> {
             view,
             at,
             then: RefCell::default(),
+            near: None,
+        }
+    }
+
+    /// The same at a time.
+    pub(crate) fn at(self, at: Option<Timestamp>) -> Self {
+        Self {
+            at,
+            then: RefCell::default(),
+            ..self
+        }
+    }
+
+    /// Searches by vectors too.
+    pub(crate) fn beside(self, table: &'v VectorTable, near: &'v Near) -> Self {
+        Self {
+            near: Some((table, near)),
+            ..self
         }
     }
 

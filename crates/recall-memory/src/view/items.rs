@@ -41,6 +41,10 @@ impl IndexText {
         }
     }
 
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
     /// The items, in order.
     pub(super) fn items(&self) -> impl Iterator<Item = NewItem<'_>> {
         let whole = (!self.messages).then_some((self.text.as_str(), self.assistant));

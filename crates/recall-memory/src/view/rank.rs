@@ -10,12 +10,15 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use super::{Find, Pair};
-use crate::answer::{Indexes, count};
+use crate::answer::{Indexes, Vectors, count};
 use crate::event::Event;
 use crate::search::{self, Filter, Hit, ItemNo, Query};
+use crate::vectors::{At, fuse};
 
 /// What the words of a replaced statement are worth to what took its place.
 const LENT: f32 = 0.6;
+/// How far two lists are joined.
+const JOINED: usize = 100;
 /// Items that are looked at to fill a page, where several of them may be one belief.
 const MAX_LOOKED_AT: usize = 8_192;
 
@@ -47,7 +50,6 @@ pub(crate) struct Wanted<'a> {
     pub(crate) keep: &'a dyn Fn(&Pair, &Event) -> bool,
 }
 
-type At = (u32, u32);
 type Scored = (f32, At);
 
 impl<'v> Find<'v> {
@@ -55,7 +57,7 @@ impl<'v> Find<'v> {
     pub(crate) fn rank(&self, text: &str, now: Timestamp, wanted: &Wanted<'_>) -> Ranked {
         let spans = search::time::spans(text, now);
         let mut ranked = Ranked {
-            indexes: Indexes::WORDS,
+            indexes: self.indexes(),
             ..Ranked::default()
         };
         if spans.is_empty() {
@@ -79,6 +81,13 @@ impl<'v> Find<'v> {
         ranked
     }
 
+    fn indexes(&self) -> Indexes {
+        Indexes {
+            vectors: self.near.map_or(Vectors::Off, |(_, near)| near.state),
+            ..Indexes::WORDS
+        }
+    }
+
     fn rank_once(
         &self,
         text: &str,
@@ -87,9 +96,13 @@ impl<'v> Find<'v> {
         in_time: bool,
         ranked: &mut Ranked,
     ) {
+        let nearest = self.nearest(wanted);
         let query = Query {
             text,
-            limit: wanted.limit,
+            limit: match nearest.is_empty() {
+                true => wanted.limit,
+                false => wanted.limit.max(JOINED),
+            },
             now,
         };
         let (mut found, touched) = self.present(&query, wanted);
@@ -98,10 +111,15 @@ impl<'v> Find<'v> {
             found.extend(lent);
             best_first(&mut found);
         }
-        let places = found
+        let words: Vec<At> = found.into_iter().map(|(_, at)| at).collect();
+        let joined = match nearest.is_empty() {
+            true => words,
+            false => fuse(&[words, nearest]),
+        };
+        let places = joined
             .into_iter()
             .take(wanted.limit)
-            .map(|(_, (pair, slot))| Place {
+            .map(|(pair, slot)| Place {
                 pair,
                 slot,
                 in_time,
@@ -109,6 +127,18 @@ impl<'v> Find<'v> {
         let before = ranked.places.len();
         ranked.places.extend(places);
         ranked.considered += touched.max(count(ranked.places.len() - before));
+    }
+
+    /// What is believed and lies nearest to the question by vectors, nearest first.
+    fn nearest(&self, wanted: &Wanted<'_>) -> Vec<At> {
+        let Some((table, near)) = self.near else {
+            return Vec::new();
+        };
+        let Some(vector) = &near.vector else {
+            return Vec::new();
+        };
+        let keep = |at: At| self.passes(at, wanted) && self.belief(at.0, at.1).is_some();
+        table.nearest(vector, wanted.limit.max(JOINED), keep)
     }
 
     /// What is believed and matches, with how many match.

@@ -42,6 +42,9 @@ impl View {
         } else if let (true, Some(value)) = (asserts, &event.value) {
             *self.stated.entry(value_hash(subject, value)).or_default() += 1;
         }
+        if let (true, Some(note)) = (asserts, event.evidence_id()) {
+            self.drawn.entry(note.clone()).or_default().push((no, slot));
+        }
         for told in event.replaces() {
             self.ended_by.insert(told.id.clone(), (no, slot));
         }

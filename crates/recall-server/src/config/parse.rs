@@ -74,6 +74,12 @@ pub struct Config {
     pub max_keys_per_pod: u32,
     /// The token exchange, if on.
     pub kubernetes: Option<Kubernetes>,
+    /// The embedding model, if one is set.
+    pub embed: Option<Model>,
+    /// Whether vectors of another model are made anew.
+    pub embed_again: bool,
+    /// The language model that draws statements from texts, if one is set.
+    pub extract: Option<Model>,
     /// How log lines look.
     pub log_format: LogFormat,
     /// What is logged.
@@ -89,6 +95,17 @@ pub struct TlsFiles {
     pub key: PathBuf,
     /// Authorities that clients' certificates must come from; clients need none if absent.
     pub client_ca: Option<PathBuf>,
+}
+
+/// A model at an OpenAI-compatible endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// The endpoint.
+    pub url: String,
+    /// The name of the model there.
+    pub name: String,
+    /// A file with the key of the endpoint.
+    pub key_file: Option<PathBuf>,
 }
 
 /// The configuration of the token exchange.
@@ -168,6 +185,9 @@ impl Config {
                 n.ok_or("must be a number from 1 to 100")
             })?,
             kubernetes: read.kubernetes()?,
+            embed: read.model("embed-url", "embed-model", "embed-key-file")?,
+            embed_again: read.switch("embed-again"),
+            extract: read.model("extract-url", "extract-model", "extract-key-file")?,
             log_format: log_format.unwrap_or_else(LogFormat::detect),
             log_filter: read.required("log-filter", |text| Ok::<_, String>(text.to_owned()))?,
         })
@@ -299,6 +319,32 @@ impl Read<'_> {
             None => Ok(()),
             Some(name) => Err(ConfigError::Together(format!(
                 "--{name} has no effect on this --backend: choose polign or leave it out"
+            ))),
+        }
+    }
+
+    /// A model needs its endpoint and its name; nothing is guessed about where texts go.
+    fn model(
+        &self,
+        url_flag: &'static str,
+        name_flag: &'static str,
+        key_flag: &'static str,
+    ) -> Result<Option<Model>, ConfigError> {
+        let url = self.optional(url_flag, url)?;
+        let name = self.optional(name_flag, |text| match text.trim().is_empty() {
+            true => Err("must name a model"),
+            false => Ok(text.to_owned()),
+        })?;
+        let key_file = self.path(key_flag)?;
+        match (url, name) {
+            (Some(url), Some(name)) => Ok(Some(Model {
+                url,
+                name,
+                key_file,
+            })),
+            (None, None) if key_file.is_none() => Ok(None),
+            _ => Err(ConfigError::Together(format!(
+                "--{url_flag} and --{name_flag} go together"
             ))),
         }
     }

@@ -305,6 +305,44 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "Exchanges and renewals by one tenant, or off",
     ),
     value(
+        "embed-url",
+        "URL",
+        None,
+        "OpenAI-compatible endpoint of an embedding model, to search by vectors beside words: texts \
+         and questions are sent there [default: none, words alone]",
+    ),
+    value(
+        "embed-model",
+        "NAME",
+        None,
+        "The embedding model; its vectors are kept with its name",
+    ),
+    value(
+        "embed-key-file",
+        "FILE",
+        None,
+        "File with the key of that endpoint",
+    ),
+    switch(
+        "embed-again",
+        Some("false"),
+        "Make the vectors anew, in the background, where they are another model's",
+    ),
+    value(
+        "extract-url",
+        "URL",
+        None,
+        "OpenAI-compatible endpoint of a language model that draws statements from texts, which are \
+         sent there [default: none, texts are kept as they are]",
+    ),
+    value("extract-model", "NAME", None, "The language model"),
+    value(
+        "extract-key-file",
+        "FILE",
+        None,
+        "File with the key of that endpoint",
+    ),
+    value(
         "log-format",
         "KIND",
         None,

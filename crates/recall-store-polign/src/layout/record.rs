@@ -112,7 +112,12 @@ fn short(kind: RecordKind) -> &'static str {
         RecordKind::Output => "out",
         RecordKind::Pointer => "ptr",
         RecordKind::Action => "act",
-        RecordKind::Key | RecordKind::Pin | RecordKind::Server | RecordKind::Session => "",
+        RecordKind::Key
+        | RecordKind::Pin
+        | RecordKind::Server
+        | RecordKind::Session
+        | RecordKind::Vector
+        | RecordKind::Reading => "",
     }
 }
 
@@ -125,7 +130,12 @@ fn word(kind: RecordKind) -> &'static str {
         RecordKind::Output => "output",
         RecordKind::Pointer => "pointer",
         RecordKind::Action => "action",
-        RecordKind::Key | RecordKind::Pin | RecordKind::Server | RecordKind::Session => "",
+        RecordKind::Key
+        | RecordKind::Pin
+        | RecordKind::Server
+        | RecordKind::Session
+        | RecordKind::Vector
+        | RecordKind::Reading => "",
     }
 }
 

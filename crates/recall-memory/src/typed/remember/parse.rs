@@ -18,7 +18,8 @@ use crate::value::{Value, lower};
 /// Whom a text is about when nothing else is said.
 const USER: &str = "user";
 const NOTE_CONFIDENCE: f64 = 0.5;
-const DRAWN_CONFIDENCE: f64 = 0.8;
+/// How sure a statement is that was drawn from a text.
+pub(crate) const DRAWN_CONFIDENCE: f64 = 0.8;
 
 const ONE: [&str; 10] = [
     "subject",
@@ -34,13 +35,23 @@ const ONE: [&str; 10] = [
 ];
 const TEXT: [&str; 3] = ["text", "statements", "observed_at"];
 
-pub(crate) fn parse(args: Args) -> Result<Change, Error> {
+/// A write as it is sent.
+pub(crate) enum Parsed {
+    /// It can be decided as it is.
+    Change(Change),
+    /// A text of which a model must say what it states.
+    Unread(Box<Statement>),
+}
+
+/// `reads` says whether there is a model for texts without statements.
+pub(crate) fn parse(args: Args, reads: bool) -> Result<Parsed, Error> {
     let mut known: Vec<&str> = ONE.to_vec();
     known.extend(["text", "statements"]);
     let mut fields = args.read(&known)?;
     if !fields.holds("text") && !fields.holds("statements") {
         let observed = fields.instant("observed_at")?;
-        return Ok(Change::Remember(Box::new(one(&mut fields, observed)?)));
+        let one = Box::new(one(&mut fields, observed)?);
+        return Ok(Parsed::Change(Change::Remember(one)));
     }
     if let Some(other) = ONE
         .iter()
@@ -51,7 +62,7 @@ pub(crate) fn parse(args: Args) -> Result<Change, Error> {
             "cannot go with text, which takes text, statements and observed_at only",
         ));
     }
-    text(&mut fields)
+    text(&mut fields, reads)
 }
 
 /// A text as a note about the user.
@@ -92,7 +103,7 @@ fn one(fields: &mut Fields, observed: Option<Timestamp>) -> Result<Statement, Er
     })
 }
 
-fn text(fields: &mut Fields) -> Result<Change, Error> {
+fn text(fields: &mut Fields, reads: bool) -> Result<Parsed, Error> {
     let text = fields.need_string("text", MAX_TEXT_BYTES)?;
     let observed = fields.instant("observed_at")?;
     let known = [
@@ -105,6 +116,9 @@ fn text(fields: &mut Fields) -> Result<Change, Error> {
         "description",
     ];
     let Some(list) = fields.list("statements", MAX_STATEMENTS, &known)? else {
+        if reads {
+            return Ok(Parsed::Unread(Box::new(note(&text, observed, false))));
+        }
         return Err(Error::refused(
             "this server has no extraction model, so pass the statements that you draw from the \
              text in `statements`, or an empty list to keep the text alone",
@@ -125,10 +139,11 @@ fn text(fields: &mut Fields) -> Result<Change, Error> {
             value,
         });
     }
-    Ok(Change::Text(Box::new(TextStatements {
+    Ok(Parsed::Change(Change::Text(Box::new(TextStatements {
         episode: note(&text, observed, false),
         proposals,
-    })))
+        lenient: false,
+    }))))
 }
 
 /// What every statement has, with the confidence and source of one drawn from a text.

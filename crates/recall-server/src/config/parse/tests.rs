@@ -316,3 +316,58 @@ fn labels_of_tenants() {
         TenantLabel::Namespace("x.io/t".to_owned())
     );
 }
+
+#[test]
+fn a_model_needs_its_endpoint_and_its_name_and_none_is_guessed() {
+    let config = read(&["--backend=memory"], &[]).expect("defaults");
+    assert_eq!(
+        (config.embed, config.extract, config.embed_again),
+        (None, None, false)
+    );
+    let flags = [
+        "--backend=memory",
+        "--embed-url=http://127.0.0.1:11434/v1",
+        "--embed-model=small",
+        "--embed-key-file=k",
+        "--embed-again",
+    ];
+    let config = read(&flags, &[]).expect("good");
+    let expected = Model {
+        url: "http://127.0.0.1:11434/v1".to_owned(),
+        name: "small".to_owned(),
+        key_file: Some("k".into()),
+    };
+    assert_eq!(
+        (config.embed, config.extract, config.embed_again),
+        (Some(expected), None, true)
+    );
+    let backend = "--backend=memory";
+    for alone in [
+        "--embed-url=http://x/v1",
+        "--embed-model=m",
+        "--embed-key-file=k",
+    ] {
+        refused(
+            &[backend, alone],
+            "--embed-url and --embed-model go together",
+        );
+    }
+    for alone in [
+        "--extract-url=http://x/v1",
+        "--extract-model=m",
+        "--extract-key-file=k",
+    ] {
+        refused(
+            &[backend, alone],
+            "--extract-url and --extract-model go together",
+        );
+    }
+    refused(
+        &[backend, "--embed-url=localhost", "--embed-model=m"],
+        "must be a URL",
+    );
+    refused(
+        &[backend, "--embed-url=http://x/v1", "--embed-model= "],
+        "must name a model",
+    );
+}

@@ -1,0 +1,204 @@
+//! Statements drawn from texts by a language model.
+//!
+//! The text is kept before the model is asked, so nothing that can go wrong there loses it. Of what the
+//! model answers only that counts which is quoted from the text, fits its predicate and is news: each
+//! statement stands or falls alone. A text that was read once is not read again.
+
+mod prompt;
+mod reply;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use recall_store::{Batch, Clock, Precondition, RecordKind, RecordWrite};
+
+use crate::error::Error;
+use crate::event_id::EventId;
+use crate::models::{Ask, Extractor};
+use crate::plan::{Author, Change, Outcome, Remembered, Statement, TextRemembered, TextStatements};
+use crate::space::Space;
+use crate::value::Value;
+use crate::writer::write;
+
+pub(crate) use reply::of_type;
+
+use reply::Item;
+
+/// The model that reads texts.
+#[derive(Debug)]
+pub(crate) struct Extraction {
+    extractor: Arc<dyn Extractor>,
+    failures: AtomicU64,
+}
+
+/// What became of a text.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    pub(crate) kind: DrawnKind,
+    pub(crate) revision: recall_store::Revision,
+}
+
+#[derive(Debug)]
+pub(crate) enum DrawnKind {
+    /// It was read now. Behind it, what the model said and was not taken, with the reason.
+    Read(Box<TextRemembered>, Vec<(String, String)>),
+    /// It was read before; what of it is still believed.
+    Known(Vec<String>),
+    /// It says only what was answered from here.
+    Echo(Vec<String>),
+    /// It is kept and could not be read.
+    Unread(Box<Remembered>),
+}
+
+impl Extraction {
+    pub(crate) fn new(extractor: Arc<dyn Extractor>) -> Self {
+        Self {
+            extractor,
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Times that the model did not answer as it should.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Keeps a text, has it read, and keeps what it states.
+    pub(crate) async fn remember(
+        &self,
+        space: &Arc<Space>,
+        clock: &Arc<dyn Clock>,
+        author: &Author,
+        note: Statement,
+    ) -> Result<Drawn, Error> {
+        let Value::Text(text) = note.value.clone() else {
+            return Err(Error::refused("a text is needed"));
+        };
+        space.current().await?;
+        let (echo, revision) = space.read(|view| (view.echo(text.as_str()), view.revision()))?;
+        if let Some(sentences) = echo {
+            let kind = DrawnKind::Echo(sentences);
+            return Ok(Drawn { kind, revision });
+        }
+        let kept = Change::Remember(Box::new(note.clone()));
+        let done = write(space, clock, author.clone(), kept).await?;
+        let Outcome::Remembered(kept) = done.outcome else {
+            return Err(Error::refused("a text is kept as a note"));
+        };
+        let id = kept.stored.id.clone();
+        if kept.already_known && is_read(space, &id).await? {
+            let known = space.read(|view| view.drawn_from(&id))?;
+            return Ok(Drawn {
+                kind: DrawnKind::Known(known),
+                revision: done.revision,
+            });
+        }
+        let ask = space.read(|view| prompt::extraction(view, text.as_str(), clock.now()))?;
+        let Some(items) = self.ask(space, ask, reply::statements).await else {
+            return Ok(Drawn {
+                kind: DrawnKind::Unread(kept),
+                revision: done.revision,
+            });
+        };
+        let drawn = self.keep(space, clock, author, note, items).await?;
+        mark_read(space, &id).await;
+        Ok(drawn)
+    }
+
+    /// Keeps what the model says of a text, as far as it holds.
+    async fn keep(
+        &self,
+        space: &Arc<Space>,
+        clock: &Arc<dyn Clock>,
+        author: &Author,
+        note: Statement,
+        items: Vec<Item>,
+    ) -> Result<Drawn, Error> {
+        let text = note.value.to_string();
+        let (mut proposals, mut refused) = (Vec::new(), Vec::new());
+        for item in items {
+            let said = item.said();
+            let echo = space.read(|view| view.echo(&item.evidence).is_some())?;
+            match item.proposal(&text, note.observed) {
+                Ok(_) if echo => {
+                    refused.push((said, "it repeats what was answered from here".to_owned()))
+                }
+                Ok(proposal) => proposals.push(proposal),
+                Err(reason) => refused.push((said, reason)),
+            }
+        }
+        let change = Change::Text(Box::new(TextStatements {
+            episode: note,
+            proposals,
+            lenient: true,
+        }));
+        let done = write(space, clock, author.clone(), change).await?;
+        let Outcome::Text(text) = done.outcome else {
+            return Err(Error::refused("a text is kept with its statements"));
+        };
+        refused.extend(text.refused.iter().cloned());
+        Ok(Drawn {
+            kind: DrawnKind::Read(text, refused),
+            revision: done.revision,
+        })
+    }
+
+    /// Which of some sentences a description means; `None` when the model does not say.
+    pub(crate) async fn choose(
+        &self,
+        space: &Space,
+        description: &str,
+        candidates: &[String],
+    ) -> Option<Vec<usize>> {
+        let ask = prompt::choice(description, candidates);
+        let most = candidates.len();
+        self.ask(space, ask, |text| reply::chosen(text, most)).await
+    }
+
+    async fn ask<T>(
+        &self,
+        space: &Space,
+        ask: Ask,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let answer = self.extractor.answer(ask).await;
+        let answer = answer.map_err(|error| error.0).and_then(|text| read(&text));
+        match answer {
+            Ok(read) => Some(read),
+            Err(reason) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(namespace = space.ns.as_str(), %reason, "the extraction model failed");
+                None
+            }
+        }
+    }
+}
+
+/// Whether a text was read, also when it stated nothing.
+async fn is_read(space: &Space, note: &EventId) -> Result<bool, recall_store::Error> {
+    let key = note.to_string();
+    let record = space
+        .store
+        .get(&space.ns, RecordKind::Reading, &key)
+        .await?;
+    Ok(record.is_some())
+}
+
+/// Notes that a text was read. If that fails it is read again when it is sent again, which does no
+/// harm.
+async fn mark_read(space: &Space, note: &EventId) {
+    let record = RecordWrite {
+        kind: RecordKind::Reading,
+        key: note.to_string(),
+        body: Some(Bytes::from_static(b"{}")),
+        precondition: Precondition::None,
+    };
+    let batch = Batch {
+        records: vec![record],
+        ..Batch::default()
+    };
+    if let Err(error) = space.store.commit(&space.ns, batch).await {
+        tracing::warn!(namespace = space.ns.as_str(), %error, "that a text was read is not noted");
+    }
+}
