@@ -5,6 +5,7 @@ mod kind;
 mod local;
 mod pods;
 mod report;
+mod rights;
 
 use std::path::PathBuf;
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::ground::{DEPLOY, Ground};
 use super::report::Report;
+use super::rights;
 use crate::chart;
 use crate::shell::{output, root};
 
@@ -27,6 +28,7 @@ pub(super) fn tell(ground: &Ground, values: &[&str], report: &mut Report) -> any
     claim(ground, report)?;
     recreate(ground, report)?;
     admission(ground, report)?;
+    rights::each_is_needed(ground, report)?;
     upgrade(ground, report)?;
     farewell(ground, report)
 }
