@@ -21,6 +21,9 @@ keys-file = "/etc/recall/keys/keys"
 {{- if .Values.tls.existingSecret }}
 tls-cert-file = "/etc/recall/tls/tls.crt"
 tls-key-file = "/etc/recall/tls/tls.key"
+{{- with .Values.tls.clientCAKey }}
+tls-client-ca-file = {{ printf "/etc/recall/tls/%s" . | quote }}
+{{- end }}
 {{- end }}
 {{- with .Values.otlp.endpoint }}
 otlp-endpoint = {{ . | quote }}
