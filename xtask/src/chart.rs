@@ -1,6 +1,7 @@
 //! The Helm chart: what is generated in it, and whether it holds.
 
 mod deploy;
+mod guide;
 mod helm;
 mod live;
 mod metrics;
@@ -63,7 +64,8 @@ fn generated(mode: Mode, report: &mut Report) -> anyhow::Result<()> {
     schema::generate(&entries, &settings, mode, report)?;
     readme::generate(&entries, mode, report)?;
     render::version(report)?;
-    metrics::check(report)
+    metrics::check(report)?;
+    guide::check(&entries, report)
 }
 
 /// Whether generated files are written or compared.

@@ -77,6 +77,12 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<()> {
     }
 }
 
-fn dir() -> PathBuf {
+/// Whether a cluster that was left running still does.
+pub(crate) fn runs() -> bool {
+    plane::alive(&dir())
+}
+
+/// Where the cluster of `up` is.
+pub(crate) fn dir() -> PathBuf {
     target().join("xtask/cluster")
 }

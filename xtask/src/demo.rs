@@ -1,9 +1,11 @@
 //! The whole story end to end.
 
 mod ground;
+mod kind;
 mod local;
 mod pods;
 mod report;
+mod rights;
 
 use std::path::PathBuf;
 
@@ -21,6 +23,18 @@ pub(crate) struct Args {
     /// Write the measured table as JSON into this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write it as a page into this file (with real pods).
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Only print what would be done (kind).
+    #[arg(long)]
+    dry_run: bool,
+    /// On a cluster that was kept: delete the sandbox, make it again, and show that it carries on.
+    #[arg(long, conflicts_with_all = ["down", "dry_run"])]
+    recreate: bool,
+    /// Take away a cluster that was kept.
+    #[arg(long, conflicts_with = "dry_run")]
+    down: bool,
     /// Leave the cluster with pods running at the end.
     #[arg(long)]
     keep: bool,
@@ -31,8 +45,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Cluster {
-    /// The real control plane if its programs are here, else the simulated API server.
+    /// kind if it and a container engine are here, else the real control plane if its programs are, else
+    /// the simulated API server.
     Auto,
+    /// A cluster made by kind.
+    Kind,
     /// A real cluster on this machine, with pods if it can have a node and else without; its programs
     /// are built first if need be.
     Local,
@@ -52,6 +69,10 @@ impl Args {
         Self {
             cluster,
             json: None,
+            page: None,
+            dry_run: false,
+            recreate: false,
+            down: false,
             keep: false,
             programs: None,
         }
@@ -74,6 +95,27 @@ impl Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
+    if arguments.down {
+        return match kind::exists() {
+            true => kind::down(),
+            false => cluster::run(&cluster::Command::Down),
+        };
+    }
+    if arguments.recreate {
+        let ground = match kind::exists() {
+            true => kind::ground()?,
+            false => local::ground()?,
+        };
+        return pods::recreate_once_more(&ground);
+    }
+    let on_kind = match arguments.cluster {
+        Cluster::Kind => true,
+        Cluster::Auto => kind::possible(),
+        Cluster::Local | Cluster::ControlPlane | Cluster::Simulated => false,
+    };
+    if on_kind {
+        return kind::run(arguments);
+    }
     let programs = arguments.programs()?;
     if arguments.cluster == Cluster::Local {
         if node::possible() {
@@ -92,7 +134,8 @@ pub(crate) fn with_pods() -> anyhow::Result<()> {
 /// Tells the story with programs that are built already.
 pub(crate) fn tell(arguments: &Args) -> anyhow::Result<()> {
     let real = match arguments.cluster {
-        Cluster::Auto => Programs::find().is_some(),
+        // kind is told elsewhere.
+        Cluster::Auto | Cluster::Kind => Programs::find().is_some(),
         Cluster::Local | Cluster::ControlPlane => true,
         Cluster::Simulated => false,
     };

@@ -104,7 +104,7 @@ pub(crate) fn has(program: &str, argument: &str) -> bool {
 }
 
 /// A command as one would type it, with paths of this checkout shortened.
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words
         .map(|word| word.to_string_lossy().into_owned())

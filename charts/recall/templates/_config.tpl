@@ -4,7 +4,8 @@ listen = "0.0.0.0:8080"
 admin-listen = "0.0.0.0:9090"
 backend = {{ .Values.backend.kind | quote }}
 {{- if eq .Values.backend.kind "embedded" }}
-data-dir = "/var/lib/recall"
+{{- /* A folder of its own: the volume itself belongs to a group, which may be more than the server. */}}
+data-dir = "/var/lib/recall/data"
 {{- else }}
 backend-url = {{ .Values.backend.url | quote }}
 {{- end }}
@@ -20,6 +21,9 @@ keys-file = "/etc/recall/keys/keys"
 {{- if .Values.tls.existingSecret }}
 tls-cert-file = "/etc/recall/tls/tls.crt"
 tls-key-file = "/etc/recall/tls/tls.key"
+{{- with .Values.tls.clientCAKey }}
+tls-client-ca-file = {{ printf "/etc/recall/tls/%s" . | quote }}
+{{- end }}
 {{- end }}
 {{- with .Values.otlp.endpoint }}
 otlp-endpoint = {{ . | quote }}

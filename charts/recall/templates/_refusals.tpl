@@ -56,6 +56,9 @@
 {{- if and .Values.image.tag .Values.image.digest -}}
 {{- fail "image.tag and image.digest are both set and could name two images: keep one of them." -}}
 {{- end -}}
+{{- if and .Values.tls.clientCAKey (not .Values.tls.existingSecret) -}}
+{{- fail "tls.clientCAKey is set and tls.existingSecret is empty: without TLS no client shows a certificate. Name the Secret, or leave the key out." -}}
+{{- end -}}
 {{- with .Values.networkPolicy -}}
 {{- if and .enabled $.Values.kubernetes.enabled (not .apiServer.cidrs) (not .apiServer.selectors) -}}
 {{- fail "networkPolicy.apiServer names neither cidrs nor selectors: the server could not reach the Kubernetes API server, and every exchange would fail. Name one, or set networkPolicy.enabled: false." -}}

@@ -4,7 +4,7 @@ use super::helm::{Tools, printed};
 use super::{Report, dir};
 
 /// Settings on the command line, and words of the refusal.
-const REFUSED: [(&[&str], &str); 33] = [
+const REFUSED: [(&[&str], &str); 35] = [
     // Wrong together: the sentence says what to change.
     (
         &["replicaCount=2"],
@@ -85,6 +85,14 @@ const REFUSED: [(&[&str], &str); 33] = [
     (
         &["terminationGracePeriodSeconds=15"],
         "terminationGracePeriodSeconds must be above",
+    ),
+    (
+        &["tls.clientCAKey=ca.crt"],
+        "without TLS no client shows a certificate",
+    ),
+    (
+        &["config.backend-key=secret"],
+        "additional properties 'backend-key' not allowed",
     ),
     // Typos and values out of bounds: the schema names the place.
     (

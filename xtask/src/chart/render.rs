@@ -11,13 +11,7 @@ use super::{Mode, Report, dir};
 use crate::shell::root;
 
 /// Settings that the server takes once it has the part that they belong to.
-const COMING: [&str; 5] = [
-    "backend-key-file",
-    "backend-url",
-    "otlp-endpoint",
-    "tls-cert-file",
-    "tls-key-file",
-];
+const COMING: [&str; 1] = ["otlp-endpoint"];
 
 /// A set of values that the chart is tried with.
 #[derive(Debug)]

@@ -13,9 +13,10 @@ use super::{Mode, Report, dir};
 const FILE: &str = "values.schema.json";
 
 /// Settings of the server that the chart makes of its own values.
-const OWNED: [&str; 14] = [
+const OWNED: [&str; 15] = [
     "admin-listen",
     "backend",
+    "backend-key",
     "backend-key-file",
     "backend-url",
     "bootstrap-key-file",
@@ -24,9 +25,9 @@ const OWNED: [&str; 14] = [
     "keys-file",
     "listen",
     "otlp-endpoint",
-    "predicates",
     "print-config",
     "tls-cert-file",
+    "tls-client-ca-file",
     "tls-key-file",
 ];
 

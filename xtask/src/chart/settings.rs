@@ -17,24 +17,21 @@ pub(super) struct Setting {
 pub(super) fn read() -> anyhow::Result<Vec<Setting>> {
     let text = std::fs::read_to_string(root().join(TABLE))?;
     let (_, table) = text
-        .split_once("SETTINGS: [")
+        .split_once("static SETTINGS")
         .context("the server has a table of settings")?;
+    let table = table.split("\n];").next().unwrap_or_default();
+    // Each row is a call that begins a line, such as `value(` or `switch(`.
     let rows = table.split("\n    ").filter_map(|line| {
-        let switch = line.starts_with("switch(");
-        (switch || line.starts_with("value(")).then_some(switch)
+        let name = line.trim_end().strip_suffix('(')?;
+        let call = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase());
+        call.then_some(name == "switch")
     });
-    let starts = table
-        .match_indices("\n    value(")
-        .chain(table.match_indices("\n    switch("));
-    let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
-    starts.sort_unstable();
-    let ends = starts.iter().skip(1).copied().chain([table.len()]);
-    let bodies = starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| table.get(*start..end));
+    let bodies = table
+        .split("(\n        \"")
+        .skip(1)
+        .map(|body| format!("\"{body}"));
     let settings = rows.zip(bodies).map(|(switch, body)| {
-        let literals = literals(body.unwrap_or_default());
+        let literals = literals(&body);
         let name = literals.first().context("a setting has a name")?;
         let help = literals.last().context("a setting has a help text")?;
         Ok(Setting {

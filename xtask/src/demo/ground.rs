@@ -99,30 +99,45 @@ impl Ground {
 
     /// Follows an agent's words until one of them is what is waited for.
     pub(super) fn hear(&self, pod: &str, wanted: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
-        let mut follow = self.kubectl(&[
+        let event = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
+        let line = self.line("agents", pod, |line| wanted(&event(line)))?;
+        Ok(event(&line))
+    }
+
+    /// Follows a pod's log until a line is what is waited for.
+    pub(super) fn line(
+        &self,
+        namespace: &str,
+        pod: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> anyhow::Result<String> {
+        let namespace = format!("--namespace={namespace}");
+        let follow = [
             "logs",
             "--follow",
-            "--namespace=agents",
+            &namespace,
             "--pod-running-timeout=60s",
             pod,
-        ]);
-        let mut child = follow.stdout(Stdio::piped()).spawn()?;
+        ];
+        let mut child = self.kubectl(&follow).stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().context("stdout is piped")?;
         let mut heard = Vec::new();
-        let mut found = None;
+        let mut found = false;
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            let event: Value = serde_json::from_str(&line).unwrap_or_default();
+            found = wanted(&line);
             heard.push(line);
-            if wanted(&event) {
-                found = Some(event);
+            if found {
                 break;
             }
         }
         child.kill()?;
         child.wait()?;
-        match found {
-            Some(event) => Ok(event),
-            None => bail!("{pod} ended without it; it said:\n{}", heard.join("\n")),
+        match heard.pop() {
+            Some(line) if found => Ok(line),
+            last => {
+                heard.extend(last);
+                bail!("{pod} ended without it; it said:\n{}", heard.join("\n"))
+            }
         }
     }
 

@@ -6,9 +6,9 @@ use super::Args;
 use super::ground::Ground;
 use super::{pods, report::Report};
 use crate::chart::Tools;
-use crate::cluster::Plane;
+use crate::cluster::{self, Plane};
 use crate::image;
-use crate::shell::{say, scratch, target};
+use crate::shell::{say, scratch};
 
 /// What differs from a cluster of one's own.
 const VALUES: [&str; 3] = [
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
         "Starting a real cluster: etcd, kube-apiserver, its controllers and scheduler; containerd, kubelet, kube-proxy, DNS.",
     );
     let dir = if arguments.keep {
-        target().join("xtask/cluster")
+        cluster::dir()
     } else {
         scratch("demo-pods")?
     };
@@ -57,5 +57,18 @@ pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
     }
     told?;
     say(NOT_SHOWN);
-    report.finish("local", arguments.json.as_deref())
+    report.finish("local", arguments)
+}
+
+/// The cluster that was kept.
+pub(super) fn ground() -> anyhow::Result<Ground> {
+    let kubeconfig = cluster::dir().join("kubeconfig");
+    anyhow::ensure!(
+        cluster::runs(),
+        "no cluster was kept; start one with: cargo xtask demo --cluster local --keep"
+    );
+    Ok(Ground {
+        tools: Tools::find_or_fetch()?,
+        kubeconfig,
+    })
 }

@@ -1,5 +1,6 @@
 //! The story with real pods: the chart, a warm pool, claims, a sandbox that is killed and carries on.
 
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -7,6 +8,7 @@ use serde_json::Value;
 
 use super::ground::{DEPLOY, Ground};
 use super::report::Report;
+use super::rights;
 use crate::chart;
 use crate::shell::{output, root};
 
@@ -15,6 +17,7 @@ const PROBE: &str = "/usr/local/bin/probe.py";
 const CLAIM: &str = "run-1";
 const SANDBOX: &str = "demo-1";
 const FACT: &str = "The user prefers helix and deploys on Fridays.";
+const POLICIES: [&str; 4] = ["pods", "tokens", "claims", "token-requests"];
 /// A sandbox has done this much before it is killed.
 const STEPS: u64 = 3;
 
@@ -25,8 +28,51 @@ pub(super) fn tell(ground: &Ground, values: &[&str], report: &mut Report) -> any
     claim(ground, report)?;
     recreate(ground, report)?;
     admission(ground, report)?;
+    rights::each_is_needed(ground, report)?;
     upgrade(ground, report)?;
     farewell(ground, report)
+}
+
+/// The first commands of the story.
+pub(super) fn opening(ground: &Ground) -> Vec<Command> {
+    let apply = |file: &str| {
+        let path = root().join(DEPLOY).join(file).display().to_string();
+        ground.kubectl(&["apply", "--server-side", "--filename", &path])
+    };
+    let mut commands: Vec<_> = ["manifests/00-namespaces.yaml", "manifests/10-tenant.yaml"]
+        .map(apply)
+        .into();
+    commands.push(upgrade_command(ground, &[]));
+    commands.push(ground.helm(&["test", "recall", "--timeout=120s"]));
+    let policies = POLICIES.map(|policy| apply(&format!("optional/admission-{policy}.yaml")));
+    commands.extend(policies);
+    let rest = ["20-template", "21-warm-pool", "31-sandbox-network"];
+    commands.extend(rest.map(|name| apply(&format!("manifests/{name}.yaml"))));
+    commands
+}
+
+/// The heart of it alone, on a cluster where the story was told: another pod, the same work.
+pub(super) fn recreate_once_more(ground: &Ground) -> anyhow::Result<()> {
+    let before = last_step(ground)?;
+    let mut report = Report::default();
+    let began = Instant::now();
+    ground.done(&["delete", "--namespace=agents", "--wait", "sandbox", SANDBOX])?;
+    report.step(
+        "sandbox deleted",
+        began,
+        &format!("it had done {before} steps"),
+    );
+    let began = Instant::now();
+    ground.apply("manifests/30-sandbox.yaml")?;
+    ground.wait(&format!("sandbox/{SANDBOX}"), "condition=Ready")?;
+    let resumed = ground.hear(SANDBOX, |event| event["event"] == "resumed")?;
+    ensure!(resumed["step"].as_u64() >= Some(before), "{resumed}");
+    report.step(
+        "recreated and resumed",
+        began,
+        &format!("it goes on after step {}", resumed["step"]),
+    );
+    Ok(())
 }
 
 /// The chart, by helm, and its own test.
@@ -47,13 +93,13 @@ fn install(ground: &Ground, values: &[&str], report: &mut Report) -> anyhow::Res
         began,
         "a pod's token is taken or refused by rule, one of another audience is refused",
     );
-    for policy in ["pods", "tokens", "claims", "token-requests"] {
+    for policy in POLICIES {
         ground.apply(&format!("optional/admission-{policy}.yaml"))?;
     }
     Ok(())
 }
 
-fn upgrade_command(ground: &Ground, values: &[&str]) -> std::process::Command {
+fn upgrade_command(ground: &Ground, values: &[&str]) -> Command {
     let chart = chart::dir().display().to_string();
     let file = format!(
         "--values={}",

@@ -1,10 +1,10 @@
 //! What a story showed, and how long it took.
 
-use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
 
+use super::Args;
 use crate::shell::say;
 
 /// The steps told so far.
@@ -41,10 +41,13 @@ impl Report {
     }
 
     /// Prints the table, and writes it where it is asked for.
-    pub(super) fn finish(&self, cluster: &str, json_file: Option<&Path>) -> anyhow::Result<()> {
+    pub(super) fn finish(&self, cluster: &str, arguments: &Args) -> anyhow::Result<()> {
         say("");
         say(&self.table());
-        if let Some(path) = json_file {
+        if let Some(path) = &arguments.page {
+            std::fs::write(path, self.page(cluster))?;
+        }
+        if let Some(path) = &arguments.json {
             let steps: Vec<_> = self
                 .steps
                 .iter()
@@ -57,6 +60,22 @@ impl Report {
             )?;
         }
         Ok(())
+    }
+
+    fn page(&self, cluster: &str) -> String {
+        let processors = std::thread::available_parallelism().map_or(0, usize::from);
+        let rows = self
+            .steps
+            .iter()
+            .map(|step| format!("| {} | {} | {} |\n", step.name, shown(step.ms), step.proves));
+        format!(
+            "# The demo, as it went\n\n\
+             Made by `cargo xtask demo --cluster {cluster} --page docs/demo.md` on a machine with {processors} \
+             processors. Each step\nfails, and the demo with it, if what it says does not hold. Times hold for this \
+             machine, on which other work may have run,\nand contain the start of kubectl or Python where one is used.\n\n\
+             | step | took | what it shows |\n|---|---:|---|\n{}",
+            rows.collect::<String>(),
+        )
     }
 
     fn table(&self) -> String {
