@@ -6,6 +6,7 @@ mod local;
 mod pods;
 mod report;
 mod rights;
+mod tls;
 
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ground::{DEPLOY, Ground};
 use super::report::Report;
-use super::rights;
+use super::{rights, tls};
 use crate::chart;
 use crate::shell::{output, root};
 
@@ -24,6 +24,8 @@ const STEPS: u64 = 3;
 /// Tells all of it; every step fails if what it says does not hold.
 pub(super) fn tell(ground: &Ground, values: &[&str], report: &mut Report) -> anyhow::Result<()> {
     install(ground, values, report)?;
+    // Before there are agents: they were told http.
+    tls::there_and_back(ground, report)?;
     warm_pool(ground, report)?;
     claim(ground, report)?;
     recreate(ground, report)?;
@@ -99,7 +101,7 @@ fn install(ground: &Ground, values: &[&str], report: &mut Report) -> anyhow::Res
     Ok(())
 }
 
-fn upgrade_command(ground: &Ground, values: &[&str]) -> Command {
+pub(super) fn upgrade_command(ground: &Ground, values: &[&str]) -> Command {
     let chart = chart::dir().display().to_string();
     let file = format!(
         "--values={}",
