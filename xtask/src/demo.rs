@@ -3,6 +3,7 @@
 mod ground;
 mod kind;
 mod local;
+mod network;
 mod pods;
 mod report;
 mod rights;

@@ -35,7 +35,8 @@ def say(event: str, **more: object) -> None:
 def connected(through: str) -> Client:
     if through == "connect":
         return Client(command=["recall", "connect"], agent=True)
-    return Client.from_env(agent=True)
+    # A call that meets a server on its way out may get no answer at all: do not wait the default two minutes for it.
+    return Client.from_env(agent=True, timeout=10)
 
 
 def patiently(what: str, attempt):

@@ -2,6 +2,7 @@
 
     probe.py exchange           exchanges this pod's token, or the one on standard input with `-`; prints status and code
     probe.py key                the same, and prints the key
+    probe.py reach HOST PORT    whether a connection comes about within two seconds
     probe.py until-refused      with a key on standard input: asks until it is refused, and prints how long it was good
 
 Each prints one JSON object.
@@ -11,13 +12,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import time
 import urllib.error
 import urllib.request
 
-URL = os.environ["RECALL_URL"]
-TOKEN_FILE = os.environ["RECALL_TOKEN_FILE"]
+URL = os.environ.get("RECALL_URL", "")
+TOKEN_FILE = os.environ.get("RECALL_TOKEN_FILE", "")
 
 
 def post(path: str, body: dict[str, object], key: str | None = None) -> tuple[int, dict]:
@@ -54,9 +56,22 @@ def until_refused(key: str) -> dict[str, object]:
     return {"refused": False}
 
 
+def reach(host: str, port: str) -> dict[str, object]:
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except TimeoutError:
+        return {"reached": False, "how": "no answer"}
+    except OSError as error:
+        # A refusal is an answer too: the packet came through.
+        return {"reached": isinstance(error, ConnectionRefusedError), "how": str(error)}
+    return {"reached": True, "how": "connected"}
+
+
 def main() -> None:
     command, *rest = sys.argv[1:]
-    if command == "until-refused":
+    if command == "reach":
+        found = reach(*rest)
+    elif command == "until-refused":
         found = until_refused(sys.stdin.read().strip())
     else:
         token = sys.stdin.read() if rest == ["-"] else open(TOKEN_FILE, encoding="utf-8").read()

@@ -63,6 +63,17 @@ pub(super) const COREDNS: Module = Module {
     stamp: None,
 };
 
+/// What makes NetworkPolicies hold.
+pub(super) const NETWORK_POLICIES: Module = Module {
+    folder: "network-policies",
+    sources: &[],
+    programs: &[(
+        "kube-network-policies",
+        "sigs.k8s.io/kube-network-policies/cmd",
+    )],
+    stamp: None,
+};
+
 /// The controller of agent-sandbox; its definitions lie in the module itself.
 pub(super) const AGENT_SANDBOX: Module = Module {
     folder: "agent-sandbox",

@@ -10,10 +10,11 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use recall_testkit::process::{Process, Stamp, tail, wait_until};
 
-use super::module::{CONTAINERD, COREDNS, NODE};
+use super::module::{CONTAINERD, COREDNS, NETWORK_POLICIES, NODE};
 use super::net::Net;
 use super::{Plane, Programs};
 use crate::chart::Tools;
+use crate::http;
 use crate::image::Image;
 use crate::original::free_port;
 use crate::shell::{has, output, run};
@@ -24,6 +25,8 @@ pub(crate) const FIX: &str = "run as root on Linux with Go 1.26 or later, and wi
 
 const SOCKET: &str = "/run/containerd/containerd.sock";
 const PLUGINS: &str = "/usr/lib/cni";
+/// Where packets wait for their verdict.
+const QUEUE: &str = "102";
 const PAUSE: &str = "recall-pause:1";
 
 /// Whether a node can run here.
@@ -59,7 +62,8 @@ impl Plane {
         node.import(inside, images)?;
         let dns = node.dns(self)?;
         let mut kubelet = node.kubelet(self, inside)?;
-        let mut others = [node.scheduler(self)?, node.proxy(self)?, dns];
+        let policies = node.network_policies(self)?;
+        let mut others = [node.scheduler(self)?, node.proxy(self)?, dns, policies];
         let ready = wait_until(&mut kubelet, || {
             let state = "--output=jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
             let mut get = self.kubectl(tools);
@@ -246,6 +250,48 @@ impl Node {
             &mut command,
             &plane.dir.join("log/kube-proxy.log"),
         )
+    }
+
+    /// Starts the judge of packets and sends it every packet that a pod sends.
+    fn network_policies(&self, plane: &Plane) -> anyhow::Result<Process> {
+        let program = NETWORK_POLICIES.built()?.join("kube-network-policies");
+        let (address, port) = (&plane.net.address, free_port()?);
+        let (host, api_port) = plane.host_and_port();
+        // It reads how to reach the API server only where a pod would find it.
+        let account = "/var/run/secrets/kubernetes.io/serviceaccount";
+        let script = format!(
+            "mkdir -p /var/run/secrets; mount -t tmpfs -o mode=700 tmpfs /var/run/secrets\n\
+             mkdir -p {account}; cp {dir}/ca.crt {account}/; printf %s \"$TOKEN\" >{account}/token; unset TOKEN\n\
+             exec {program} --nfqueue-id={QUEUE} --disable-nri --hostname-override=n1 \
+             --metrics-bind-address={address}:{port} --netfilter-bug-1766-fix=false",
+            dir = plane.dir.display(),
+            program = program.display(),
+        );
+        let mut command = plane.net.command(Path::new("unshare"));
+        command
+            .args(["--mount", "--propagation=private", "sh", "-euc", &script])
+            .env("TOKEN", plane.token("admin"))
+            .env("KUBERNETES_SERVICE_HOST", host)
+            .env("KUBERNETES_SERVICE_PORT", api_port);
+        let log = plane.dir.join("log/network-policies.log");
+        let mut process = Process::start("kube-network-policies", &mut command, &log)?;
+        wait_until(&mut process, || http::answers(address, port, "/metrics"))
+            .map_err(|error| error.context(tail(&log)))?;
+        // Its own rules need a kernel with queues for nftables; this one works with any. Without a judge
+        // the kernel drops what is in the queue.
+        let pods = plane.net.pods().context("the network has room for pods")?;
+        let rule = [
+            "--append",
+            "FORWARD",
+            "--source",
+            &pods,
+            "--jump",
+            "NFQUEUE",
+            "--queue-num",
+            QUEUE,
+        ];
+        output(plane.net.command(Path::new("iptables")).args(rule))?;
+        Ok(process)
     }
 
     fn dns(&self, plane: &Plane) -> anyhow::Result<Process> {

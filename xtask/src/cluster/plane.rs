@@ -142,6 +142,11 @@ impl Plane {
         format!("https://{}:{}", self.net.address, self.port)
     }
 
+    /// Where the API server is, in two parts.
+    pub(super) fn host_and_port(&self) -> (String, String) {
+        (self.net.address.clone(), self.port.to_string())
+    }
+
     pub(super) fn token(&self, user: &str) -> &str {
         self.tokens
             .get(user)

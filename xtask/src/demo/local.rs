@@ -18,7 +18,7 @@ const VALUES: [&str; 3] = [
     "--set=serviceMonitor.enabled=false",
 ];
 
-const NOT_SHOWN: &str = "Not shown here: that the NetworkPolicies block (this network does not enforce them), several nodes.";
+const NOT_SHOWN: &str = "Not shown here: the rules for DNS and for the API server, which are on the node itself; several nodes.";
 
 pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
     let tools = Tools::find_or_fetch()?;

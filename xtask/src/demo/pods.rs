@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::ground::{DEPLOY, Ground};
 use super::report::Report;
-use super::{rights, tls};
+use super::{network, rights, tls};
 use crate::chart;
 use crate::shell::{output, root};
 
 const AGENT: &str = "/usr/local/bin/agent.py";
-const PROBE: &str = "/usr/local/bin/probe.py";
-const CLAIM: &str = "run-1";
-const SANDBOX: &str = "demo-1";
+pub(super) const PROBE: &str = "/usr/local/bin/probe.py";
+pub(super) const CLAIM: &str = "run-1";
+pub(super) const SANDBOX: &str = "demo-1";
 const FACT: &str = "The user prefers helix and deploys on Fridays.";
 const POLICIES: [&str; 4] = ["pods", "tokens", "claims", "token-requests"];
 /// A sandbox has done this much before it is killed.
@@ -29,6 +29,7 @@ pub(super) fn tell(ground: &Ground, values: &[&str], report: &mut Report) -> any
     warm_pool(ground, report)?;
     claim(ground, report)?;
     recreate(ground, report)?;
+    network::holds(ground, report)?;
     admission(ground, report)?;
     rights::each_is_needed(ground, report)?;
     upgrade(ground, report)?;
