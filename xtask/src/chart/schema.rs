@@ -13,10 +13,9 @@ use super::{Mode, Report, dir};
 const FILE: &str = "values.schema.json";
 
 /// Settings of the server that the chart makes of its own values.
-const OWNED: [&str; 15] = [
+const OWNED: [&str; 14] = [
     "admin-listen",
     "backend",
-    "backend-key",
     "backend-key-file",
     "backend-url",
     "bootstrap-key-file",
@@ -70,7 +69,7 @@ pub(super) fn generate(
     let config = member(&mut schema, "config").context("the schema knows `config`")?;
     config["properties"] = settings
         .iter()
-        .filter(|setting| free(&setting.name))
+        .filter(|setting| free(setting))
         .map(property)
         .collect();
     let known: BTreeSet<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
@@ -93,9 +92,10 @@ pub(super) fn generate(
 }
 
 /// Whether a setting of the server may stand in `config`.
-fn free(name: &str) -> bool {
+fn free(setting: &Setting) -> bool {
+    let name = setting.name.as_str();
     let exchange = name == "kubernetes" || name.starts_with("kubernetes-");
-    !OWNED.contains(&name) && (!exchange || name.starts_with(LIMITS))
+    !setting.secret && !OWNED.contains(&name) && (!exchange || name.starts_with(LIMITS))
 }
 
 fn property(setting: &Setting) -> (String, Value) {

@@ -11,6 +11,8 @@ const TABLE: &str = "crates/recall-server/src/config/table.rs";
 pub(super) struct Setting {
     pub(super) name: String,
     pub(super) switch: bool,
+    /// Never in a ConfigMap.
+    pub(super) secret: bool,
     pub(super) help: String,
 }
 
@@ -24,19 +26,20 @@ pub(super) fn read() -> anyhow::Result<Vec<Setting>> {
     let rows = table.split("\n    ").filter_map(|line| {
         let name = line.trim_end().strip_suffix('(')?;
         let call = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase());
-        call.then_some(name == "switch")
+        call.then_some((name == "switch", name == "secret"))
     });
     let bodies = table
         .split("(\n        \"")
         .skip(1)
         .map(|body| format!("\"{body}"));
-    let settings = rows.zip(bodies).map(|(switch, body)| {
+    let settings = rows.zip(bodies).map(|((switch, secret), body)| {
         let literals = literals(&body);
         let name = literals.first().context("a setting has a name")?;
         let help = literals.last().context("a setting has a help text")?;
         Ok(Setting {
             name: name.clone(),
             switch,
+            secret,
             help: help.clone(),
         })
     });
