@@ -7,6 +7,7 @@ mod network;
 mod pods;
 mod report;
 mod rights;
+mod shared;
 mod tls;
 
 use std::path::PathBuf;

@@ -2,6 +2,7 @@
 
     probe.py exchange           exchanges this pod's token, or the one on standard input with `-`; prints status and code
     probe.py key                the same, and prints the key
+    probe.py load               calls until standard input ends, and prints how many calls failed and how
     probe.py reach HOST PORT    whether a connection comes about within two seconds
     probe.py until-refused      with a key on standard input: asks until it is refused, and prints how long it was good
 
@@ -14,6 +15,7 @@ import json
 import os
 import socket
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -67,9 +69,30 @@ def reach(host: str, port: str) -> dict[str, object]:
     return {"reached": True, "how": "connected"}
 
 
+def load() -> dict[str, object]:
+    """Writes and reads on a new connection each, as many short-lived programs would."""
+    key = str(exchange(open(TOKEN_FILE, encoding="utf-8").read())["key"])
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    calls, failed = 0, []
+    while not ended.is_set():
+        calls += 1
+        path, body = ("/v1/remember", {"text": f"Call {calls} was made."}) if calls % 2 else ("/v1/recall", {"question": "call"})
+        try:
+            status, answer = post(path, body, key)
+            if status != 200:
+                failed.append(f"{path}: {status} {answer.get('error', {}).get('code')}")
+        except OSError as error:
+            failed.append(f"{path}: {error}")
+        time.sleep(0.02)
+    return {"calls": calls, "failed": failed}
+
+
 def main() -> None:
     command, *rest = sys.argv[1:]
-    if command == "reach":
+    if command == "load":
+        found = load()
+    elif command == "reach":
         found = reach(*rest)
     elif command == "until-refused":
         found = until_refused(sys.stdin.read().strip())

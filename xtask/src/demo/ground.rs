@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -61,6 +61,23 @@ impl Ground {
             &condition,
         ];
         self.done(&wait).map(drop)
+    }
+
+    /// Starts the agent's program once more in its pod; what it prints comes when its standard input ends.
+    pub(super) fn begin_in_pod(&self, pod: &str, words: &[&str]) -> anyhow::Result<Child> {
+        let mut exec = self.kubectl(&[
+            "exec",
+            "--stdin",
+            "--namespace=agents",
+            pod,
+            "--",
+            "python3",
+        ]);
+        Ok(exec
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?)
     }
 
     /// Runs the agent's program once more in its pod, with a text on its standard input.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Args;
 use super::ground::Ground;
-use super::{pods, report::Report};
+use super::{pods, report::Report, shared};
 use crate::chart::Tools;
 use crate::cluster::{self, Plane};
 use crate::image;
@@ -29,6 +29,7 @@ pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
         image::server(programs)?,
         image::agent(programs)?,
         image::tools()?,
+        shared::image()?,
     ];
     say(
         "Starting a real cluster: etcd, kube-apiserver, its controllers and scheduler; containerd, kubelet, kube-proxy, DNS.",
@@ -46,7 +47,8 @@ pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
         kubeconfig: dir.join("kubeconfig"),
     };
     let mut report = Report::default();
-    let told = pods::tell(&ground, &VALUES, &mut report);
+    let told =
+        pods::tell(&ground, &VALUES, &mut report).and_then(|()| shared::tell(&ground, &mut report));
     if arguments.keep {
         say(&format!(
             "It stays. Use it with: export KUBECONFIG={}",

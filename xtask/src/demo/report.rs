@@ -72,7 +72,7 @@ impl Report {
             "# The demo, as it went\n\n\
              Made by `cargo xtask demo --cluster {cluster} --page docs/demo.md` on a machine with {processors} \
              processors. Each step\nfails, and the demo with it, if what it says does not hold. Times hold for this \
-             machine, on which other work may have run,\nand contain the start of kubectl or Python where one is used.\n\n\
+             machine, on which other work may have run,\nand contain the start of kubectl or Python where one is used. The programs were built for debugging.\n\n\
              | step | took | what it shows |\n|---|---:|---|\n{}",
             rows.collect::<String>(),
         )
