@@ -45,7 +45,7 @@ impl Report {
         say("");
         say(&self.table());
         if let Some(path) = &arguments.page {
-            std::fs::write(path, self.page(cluster))?;
+            std::fs::write(path, self.page(cluster, arguments))?;
         }
         if let Some(path) = &arguments.json {
             let steps: Vec<_> = self
@@ -62,7 +62,7 @@ impl Report {
         Ok(())
     }
 
-    fn page(&self, cluster: &str) -> String {
+    fn page(&self, cluster: &str, arguments: &Args) -> String {
         let processors = std::thread::available_parallelism().map_or(0, usize::from);
         let rows = self
             .steps
@@ -72,8 +72,13 @@ impl Report {
             "# The demo, as it went\n\n\
              Made by `cargo xtask demo --cluster {cluster} --page docs/demo.md` on a machine with {processors} \
              processors. Each step\nfails, and the demo with it, if what it says does not hold. Times hold for this \
-             machine, on which other work may have run,\nand contain the start of kubectl or Python where one is used. The programs were built for debugging.\n\n\
+             machine, on which other work may have run,\nand contain the start of kubectl or Python where one is used.{}\n\n\
              | step | took | what it shows |\n|---|---:|---|\n{}",
+            match arguments.programs {
+                // What cargo builds unless told otherwise.
+                None => " The programs were built for debugging.",
+                Some(_) => "",
+            },
             rows.collect::<String>(),
         )
     }
