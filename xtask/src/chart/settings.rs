@@ -17,7 +17,7 @@ pub(super) struct Setting {
 pub(super) fn read() -> anyhow::Result<Vec<Setting>> {
     let text = std::fs::read_to_string(root().join(TABLE))?;
     let (_, table) = text
-        .split_once("SETTINGS: [")
+        .split_once("static SETTINGS:")
         .context("the server has a table of settings")?;
     let rows = table.split("\n    ").filter_map(|line| {
         let switch = line.starts_with("switch(");
