@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -129,7 +130,7 @@ def _shuffled(path: str, status: int, answer: Any) -> tuple[int, Any]:
 
 
 def _other_ids(path: str, status: int, answer: Any) -> tuple[int, Any]:
-    return status, json.loads(json.dumps(answer).replace('"m-0', '"m-1'))
+    return status, json.loads(re.sub(r'"m-(.)', lambda found: '"m-1' if found[1] == "0" else '"m-0', json.dumps(answer)))
 
 
 def _rude(path: str, status: int, answer: Any) -> tuple[int, Any]:

@@ -20,6 +20,7 @@ use crate::answer::{Vectors, WhyNot};
 use crate::models::{Embedder, ModelError};
 use crate::space::Space;
 use crate::vectors::VectorTable;
+use crate::view::Unembedded;
 
 pub(crate) use shelf::Shelf;
 use shelf::{Job, Kept, key_of};
@@ -179,7 +180,14 @@ impl Embedding {
 
     /// Embeds some statements and keeps their vectors.
     async fn embed(&self, space: &Arc<Space>, next: shelf::Next) -> Result<(), ModelError> {
-        let (wanted, end) = (next.wanted, next.end);
+        let (mut wanted, end) = (next.wanted, next.end);
+        if !space.store.capabilities().exclusive {
+            self.take_kept(space, &mut wanted).await?;
+        }
+        if wanted.is_empty() {
+            space.shelf.reached(end);
+            return Ok(());
+        }
         let texts: Vec<String> = wanted.iter().map(|it| cut(&it.text).to_owned()).collect();
         let count = texts.len();
         let asked = timeout(BATCH_TIMEOUT, self.embedder.embed(texts)).await;
@@ -212,6 +220,27 @@ impl Embedding {
         self.embedded.fetch_add(count as u64, Ordering::Relaxed);
         let (done, of) = space.shelf.progress(space);
         tracing::debug!(namespace = space.ns.as_str(), done, of, "embedded");
+        Ok(())
+    }
+
+    /// Takes what another server over the same store has embedded meanwhile.
+    async fn take_kept(
+        &self,
+        space: &Space,
+        wanted: &mut Vec<Unembedded>,
+    ) -> Result<(), ModelError> {
+        let mut missing = Vec::new();
+        for it in wanted.drain(..) {
+            let key = key_of(self.embedder.model(), &it.id);
+            let record = space.store.get(&space.ns, RecordKind::Vector, &key).await;
+            let record =
+                record.map_err(|error| ModelError(format!("vectors cannot be read: {error}")))?;
+            let vector = record.map(|record| numbers(&record.body));
+            if !vector.is_some_and(|vector| space.shelf.take([(it.at, &vector)].into_iter())) {
+                missing.push(it);
+            }
+        }
+        *wanted = missing;
         Ok(())
     }
 

@@ -62,7 +62,8 @@ impl Server {
 
     /// Asks for what was just written until it is there.
     fn look_for(&mut self, text: &str) -> Result<(), String> {
-        let words: Vec<&str> = text.split_whitespace().take(40).collect();
+        // Enough of its words that it is first among its like.
+        let words: Vec<&str> = text.split_whitespace().take(1_000).collect();
         let question = words.join(" ");
         let began = Instant::now();
         loop {

@@ -68,16 +68,25 @@ impl<'v> Find<'v> {
             let at = event.observed;
             spans.iter().any(|span| span.from <= at && at < span.to)
         };
-        for in_time in [true, false] {
+        let [mut inside, mut outside] = [true, false].map(|in_time| {
             let keep =
                 |pair: &Pair, event: &Event| within(event) == in_time && (wanted.keep)(pair, event);
             let wanted = Wanted {
-                limit: wanted.limit.saturating_sub(ranked.places.len()),
+                limit: wanted.limit,
                 all: false,
                 keep: &keep,
             };
-            self.rank_once(text, now, &wanted, in_time, &mut ranked);
-        }
+            let mut part = Ranked::default();
+            self.rank_once(text, now, &wanted, in_time, &mut part);
+            part
+        });
+        // What was said at that time comes first but does not crowd out what matches better.
+        let room = outside.places.len().min(wanted.limit / 2);
+        inside.places.truncate(wanted.limit - room);
+        outside.places.truncate(wanted.limit - inside.places.len());
+        ranked.considered = inside.considered + outside.considered;
+        ranked.places = inside.places;
+        ranked.places.append(&mut outside.places);
         ranked
     }
 

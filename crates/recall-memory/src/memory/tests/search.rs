@@ -171,6 +171,32 @@ async fn a_named_time_is_searched_first_and_excludes_nothing() {
 }
 
 #[tokio::test]
+async fn a_named_time_does_not_crowd_out_what_matches_better() {
+    let world = World::text();
+    let exact = "The piano tuner from Ghent comes in March";
+    for (text, at) in std::iter::once((exact.to_owned(), "2026-02-02T12:00:00Z"))
+        .chain((0..40).map(|no| (format!("Piano lesson {no}"), "2026-03-10T12:00:00Z")))
+    {
+        let args = json!({"text": text, "observed_at": at});
+        world.ask(Remember, args).await;
+    }
+    let args = json!({"question": "Does the piano tuner from Ghent come in March?"});
+    let found = world.ask(Recall, args).await;
+    let rows: Vec<_> = found["memories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["text"].clone())
+        .collect();
+    assert_eq!(rows.len(), 20);
+    assert_eq!(
+        rows.iter().position(|row| *row == exact),
+        Some(19),
+        "what was said at that time comes first"
+    );
+}
+
+#[tokio::test]
 async fn a_query_stays_within_the_subject_and_the_predicate() {
     let world = World::open();
     for subject in ["ann", "bob"] {

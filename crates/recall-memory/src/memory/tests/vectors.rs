@@ -7,6 +7,7 @@ use std::time::Duration;
 use recall_store::{RecordKind, Store as _};
 use serde_json::{Value, json};
 
+use super::support::shared::SharedStore;
 use super::support::{World, config};
 use crate::Operation::{Explain, Forget, Recall, Remember};
 use crate::{Answer, Embedder, Memory, ModelError, ModelFuture, Models, Surface, Vectors, WhyNot};
@@ -334,4 +335,39 @@ async fn notes_that_are_forgotten_stay_forgotten() {
     world.ask(Forget, json!({"text": "Rex is a hound."})).await;
     let (rows, _) = ask(&world, "puppy").await;
     assert!(!rows.contains(&"Rex is a hound.".to_owned()), "{rows:?}");
+}
+
+/// Two servers over one store do not have one text embedded twice, unless at the same moment.
+#[tokio::test]
+async fn what_another_server_has_embedded_is_taken_from_the_store() {
+    let store = Arc::new(SharedStore::new(true));
+    let base = World::over(store.inner.clone(), config(Surface::Text, true));
+    let models = [(); 2].map(|()| Scripted::new("m1", 4));
+    let [one, two] = [0, 1].map(|no: usize| {
+        let models = Models {
+            embedder: Some(models[no].clone()),
+            ..Models::default()
+        };
+        let clock = Arc::new(base.clock.clone());
+        World {
+            memory: Memory::with_models(store.clone(), clock, config(Surface::Text, true), models),
+            ..base.clone()
+        }
+    });
+    ask(&two, "puppy").await;
+    for no in 1..=3 {
+        keep(&one, &format!("Rex number {no} is a hound.")).await;
+        embedded(&one, no).await;
+    }
+    let before = models[1].asked();
+    for asked in 1..1_000 {
+        let (rows, answer) = ask(&two, "puppy").await;
+        if answer.coverage.indexes.vectors == Vectors::Used {
+            assert_eq!(rows.len(), 3);
+            assert_eq!(models[1].asked(), before + asked, "questions alone");
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("never taken");
 }
