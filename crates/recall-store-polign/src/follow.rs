@@ -109,6 +109,9 @@ impl Follower<'_> {
                 }
             }
         }
+        // Two may tell of the same event.
+        lacks.sort_unstable();
+        lacks.dedup();
         let mut found = self
             .db
             .get(&space.collection, lacks.iter().cloned())
