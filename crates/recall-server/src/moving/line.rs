@@ -115,5 +115,7 @@ fn word(kind: RecordKind) -> &'static str {
         RecordKind::Pointer => "pointer",
         RecordKind::Action => "action",
         RecordKind::Session => "agent_head",
+        RecordKind::Vector => "vector",
+        RecordKind::Reading => "reading",
     }
 }
