@@ -3,6 +3,7 @@
 mod agents;
 mod history;
 mod interop;
+mod moving;
 mod outages;
 mod pods;
 
@@ -126,6 +127,25 @@ impl Fleet {
             .post(&format!("{server}{path}"), key, body)
             .await
             .expect("an answer")
+    }
+
+    /// What the servers complained about, for a failed test to show.
+    fn complaints(&self) -> String {
+        let logs = std::fs::read_dir(self.dir.path())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let logs = logs.filter(|entry| entry.path().extension().is_some_and(|end| end == "log"));
+        let lines = logs.flat_map(|entry| {
+            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let bad = text
+                .lines()
+                .filter(|line| line.contains("WARN") || line.contains("ERROR"));
+            bad.map(|line| format!("{name}: {line}\n"))
+                .collect::<Vec<_>>()
+        });
+        lines.collect()
     }
 
     /// Asks the next server.

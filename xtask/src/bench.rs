@@ -5,6 +5,7 @@ mod http;
 mod kill;
 mod load;
 mod machine;
+mod polign;
 mod replicas;
 mod report;
 mod requests;
@@ -82,6 +83,8 @@ enum Scenario {
     Kill,
     /// Keys that die on one of three servers, and reads after writes to another.
     Replicas,
+    /// Recall, query and remember of both servers on one polign_db.
+    Polign,
 }
 
 /// How long and how much.
@@ -164,6 +167,7 @@ impl Scenario {
             Self::Scale => "scale",
             Self::Kill => "kill",
             Self::Replicas => "replicas",
+            Self::Polign => "polign",
         }
     }
 
@@ -210,6 +214,10 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     }
     if wanted(Scenario::Replicas) && python::available() {
         replicas::run(bench.plan.deaths, bench.plan.pairs, &mut report)?;
+    }
+    if wanted(Scenario::Polign) && python::available() {
+        let (plan, dir, key) = (&bench.plan, &bench.dir, &bench.admin_key_file);
+        polign::run(plan, dir, key, beside, &mut report)?;
     }
     let lost = match wanted(Scenario::Kill) {
         true => bench.kill(&mut report)?,

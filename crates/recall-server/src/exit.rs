@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::config::{Config, ConfigError, Settings};
+use crate::moving;
 use crate::start;
 
 /// Why the server ended with something else than 0, by exit code.
@@ -37,7 +38,18 @@ pub fn main(
     arguments: impl Iterator<Item = OsString>,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> ExitCode {
-    let settings = match Settings::read(arguments, environment) {
+    let arguments: Vec<OsString> = arguments.collect();
+    if moving::asked(&arguments) {
+        return match moving::run(arguments, environment) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure::Config(ConfigError::Help(text))) => {
+                say(&text, false);
+                ExitCode::SUCCESS
+            }
+            Err(failure) => fail(&failure),
+        };
+    }
+    let settings = match Settings::read(arguments.into_iter(), environment) {
         Ok(settings) => settings,
         Err(ConfigError::Help(text)) => {
             say(&text, false);

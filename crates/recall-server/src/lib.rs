@@ -10,6 +10,7 @@ mod kubernetes;
 mod life;
 mod listen;
 mod models;
+mod moving;
 mod observe;
 mod pod_watch;
 mod readiness;

@@ -28,7 +28,7 @@ const MAX_TTL_MS: u64 = 3_600_000;
 const PROBE_TRIES: u32 = 60;
 const PROBE_PAUSE: Duration = Duration::from_millis(100);
 /// What a probe told is acted on at most this long after it was asked.
-const PROBE_AGE: Duration = Duration::from_secs(2);
+const PROBE_AGE: Duration = Duration::from_secs(4);
 /// Renewals by several replicas of one holder may meet.
 const RENEWALS: u32 = 4;
 

@@ -17,12 +17,12 @@ use crate::replicas::Replicas;
 
 /// Locks that records share within a process.
 const SHARDS: usize = 1024;
-/// The shortest lease of the store. A replica that dies holds others up this long.
-const TTL_MS: u64 = 5000;
+/// A replica that dies with a lock holds others up this long.
+const TTL_MS: u64 = 10_000;
 /// A lock is relied on this long after it was asked for; then the write is given up.
-const RELIED: Duration = Duration::from_secs(3);
+const RELIED: Duration = Duration::from_secs(8);
 /// How long a lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(12);
+const PATIENCE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(8);
 
 /// The locks of one store.

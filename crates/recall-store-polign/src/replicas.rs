@@ -21,9 +21,12 @@ use crate::age::Moment;
 use crate::db::{Db, Fields, NewRow};
 
 /// How long a replica that found others waits before it answers anything.
-const JOIN: Duration = Duration::from_millis(2500);
-/// How long a list of replicas may be relied on when a write is acknowledged or a read answered.
-const LISTED: Duration = Duration::from_millis(1500);
+const JOIN: Duration = Duration::from_secs(5);
+/// How old a list of replicas may be that is acted on. A store that takes longer to list them is too
+/// slow.
+const LISTED: Duration = Duration::from_secs(4);
+/// How often a list is fetched in vain.
+const LISTINGS: u32 = 3;
 /// A list older than this is fetched anew when it is needed.
 const RELIST: Duration = Duration::from_millis(1000);
 /// How often a replica says that it is still there.
@@ -185,44 +188,42 @@ impl Replicas {
     /// [`Error::Unavailable`] if they cannot be listed.
     pub(crate) async fn others(&self) -> Result<Vec<String>, Error> {
         self.joined.get_or_try_init(|| self.join()).await?;
-        loop {
-            {
-                let known = self.known.lock();
-                let young = known.listed.is_some_and(|listed| listed.age() < RELIST);
-                let beaten = known.beaten.is_some_and(|beaten| beaten.age() < BEAT);
-                if young && beaten {
-                    return Ok(known.live.clone());
-                }
+        for _ in 0..LISTINGS {
+            if let Some(live) = self.listed(RELIST, BEAT) {
+                return Ok(live);
             }
             let _turn = self.listing.lock().await;
-            let lapsed = self
-                .known
-                .lock()
-                .beaten
-                .is_none_or(|beaten| beaten.age() >= LAPSE);
-            if lapsed {
+            if let Some(live) = self.listed(RELIST, BEAT) {
+                return Ok(live);
+            }
+            if !self.beaten(LAPSE) {
                 // The others may have forgotten us. What they knew of us they know; what we write
                 // from here on they must be able to find.
                 self.join().await?;
-                continue;
-            }
-            if self
-                .known
-                .lock()
-                .beaten
-                .is_none_or(|beaten| beaten.age() >= BEAT)
-            {
+            } else if !self.beaten(BEAT) {
                 self.beat().await?;
             }
             self.relist().await?;
+            if let Some(live) = self.listed(LISTED, LAPSE) {
+                return Ok(live);
+            }
         }
+        Err(Error::unavailable(
+            "polign_db is too slow to tell which servers use it",
+        ))
     }
 
-    /// Whether what [`others`](Self::others) answered may still be acted on.
-    pub(crate) fn still(&self) -> bool {
+    /// The others, if the list and our last beat are younger than this.
+    fn listed(&self, list: Duration, beat: Duration) -> Option<Vec<String>> {
         let known = self.known.lock();
-        known.listed.is_some_and(|listed| listed.age() < LISTED)
-            && known.beaten.is_some_and(|beaten| beaten.age() < LAPSE)
+        let young = known.listed.is_some_and(|listed| listed.age() < list);
+        let beaten = known.beaten.is_some_and(|beaten| beaten.age() < beat);
+        (young && beaten).then(|| known.live.clone())
+    }
+
+    fn beaten(&self, within: Duration) -> bool {
+        let beaten = self.known.lock().beaten;
+        beaten.is_some_and(|beaten| beaten.age() < within)
     }
 
     /// The replicas that left after the first `count` did, and how many left in all.
@@ -363,14 +364,15 @@ impl Replicas {
     pub(crate) async fn announce(&self, ns: &Namespace, ids: &[String]) -> Result<(), Error> {
         let turn = self.count(ns, ids)?;
         let _turn = turn.lock().await;
-        loop {
-            let others = self.others().await?;
-            if !others.is_empty() {
-                self.write_head(ns).await?;
-            }
-            if self.still() {
-                return Ok(());
-            }
+        // A replica that is not on this list reads the whole log later than now, with these events.
+        if self.others().await?.is_empty() {
+            return Ok(());
+        }
+        self.write_head(ns).await?;
+        // The others follow us until GONE.
+        match self.beaten(LAPSE) {
+            true => Ok(()),
+            false => Err(Error::unavailable("polign_db took too long")),
         }
     }
 

@@ -7,12 +7,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::*;
 
 const CLIENTS: usize = 6;
 const KEYS: [&str; 3] = ["prefers_editor", "role", "timezone"];
-const CALLS: usize = 60;
+/// Calls of one client: as long as servers come and go, within these bounds.
+const CALLS: std::ops::Range<usize> = 60..400;
+/// A client's pause between calls: a history is searched, and should not be endless.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// One call of a client, in nanoseconds since the start.
 #[derive(Debug, Clone)]
@@ -135,10 +139,20 @@ fn random(state: &mut u64) -> u64 {
 }
 
 /// Works as one client and answers what it did to each key.
-async fn client(fleet: Arc<Fleet>, key: String, seed: u64, start: Instant) -> Vec<(usize, Call)> {
+async fn client(
+    fleet: Arc<Fleet>,
+    key: String,
+    seed: u64,
+    start: Instant,
+    calm: Arc<AtomicBool>,
+) -> Vec<(usize, Call)> {
     let mut state = seed;
     let mut calls = Vec::new();
-    for n in 0..CALLS {
+    for n in 0..CALLS.end {
+        if n >= CALLS.start && calm.load(Ordering::Relaxed) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
         let at = random(&mut state) as usize % KEYS.len();
         let server = fleet.next();
         let began = start.elapsed().as_nanos();
@@ -188,9 +202,12 @@ async fn histories_are_linearizable_while_servers_die_and_join() {
     };
     let fleet = Arc::new(fleet);
     let key = fleet.key(&json!({ "namespace": "team:a" })).await;
-    let start = Instant::now();
+    let (start, calm) = (Instant::now(), Arc::new(AtomicBool::new(false)));
     let clients: Vec<_> = (1..=CLIENTS as u64)
-        .map(|seed| tokio::spawn(client(Arc::clone(&fleet), key.clone(), seed, start)))
+        .map(|seed| {
+            let (fleet, calm) = (Arc::clone(&fleet), Arc::clone(&calm));
+            tokio::spawn(client(fleet, key.clone(), seed, start, calm))
+        })
         .collect();
     let trouble = {
         let fleet = Arc::clone(&fleet);
@@ -200,6 +217,7 @@ async fn histories_are_linearizable_while_servers_die_and_join() {
             fleet.join();
             fleet.stop(1);
             fleet.join();
+            calm.store(true, Ordering::Relaxed);
         })
     };
     let mut histories: HashMap<usize, Vec<Call>> = HashMap::new();
@@ -214,6 +232,7 @@ async fn histories_are_linearizable_while_servers_die_and_join() {
         for _ in 0..3 {
             let began = start.elapsed().as_nanos();
             let answer = fleet.post("/v1/recall", &key, &about(predicate)).await;
+            assert_eq!(answer.status, 200, "{}", fleet.complaints());
             let read = value_of(&answer).map_or(0, |value| value.parse().expect("ours"));
             let call = Call {
                 began,
@@ -226,7 +245,7 @@ async fn histories_are_linearizable_while_servers_die_and_join() {
     for (at, calls) in histories {
         let answered = calls.iter().filter(|call| call.ended < u128::MAX).count();
         assert!(
-            answered > CALLS,
+            answered > CALLS.start,
             "too little was done to {}: {answered}",
             KEYS[at]
         );

@@ -60,6 +60,15 @@ impl Row {
         }
     }
 
+    /// The same rows under another name, with another floor.
+    pub(super) fn named(self, name: &'static str, floor: Option<f64>) -> Self {
+        Self {
+            name,
+            floor,
+            ..self
+        }
+    }
+
     /// Our rate, the median of the rounds.
     pub(super) fn rate(&self) -> f64 {
         of(&self.ours, |sample| sample.rate)

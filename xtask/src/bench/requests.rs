@@ -72,6 +72,16 @@ pub(super) fn post(out: &mut Vec<u8>, path: &str, key: &str, body: &str) {
     );
 }
 
+/// Appends one PUT of a JSON body.
+pub(super) fn put(out: &mut Vec<u8>, path: &str, body: &str) {
+    let _ = write!(
+        out,
+        "PUT {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+}
+
 /// Appends one request without a body.
 pub(super) fn get(out: &mut Vec<u8>, path: &str) {
     let _ = write!(out, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");

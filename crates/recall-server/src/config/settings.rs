@@ -182,7 +182,8 @@ fn flags(arguments: impl Iterator<Item = OsString>) -> Result<Given, ConfigError
 
 fn help_of_environment() -> StyledStr {
     "Every flag can be given as an environment variable: --data-dir is RECALL_DATA_DIR.\n\
-     A flag wins over the environment, the environment over the file of --config."
+     A flag wins over the environment, the environment over the file of --config.\n\
+     recall-server export and import move memory between stores: see recall-server export --help."
         .into()
 }
 

@@ -1,6 +1,7 @@
 //! What all of them share: a database, and a way to speak to it as another program would.
 
 mod batches;
+mod faults;
 mod leases;
 mod replicas;
 mod trouble;

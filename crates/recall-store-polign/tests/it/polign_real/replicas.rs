@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Real, put_row};
 
-fn ns() -> Namespace {
+pub(crate) fn ns() -> Namespace {
     "team:blue".parse().expect("a namespace")
 }
 
