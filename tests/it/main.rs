@@ -13,6 +13,7 @@ mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod mcp;
 mod pod_watch;
 mod polign_servers;
 mod readme;

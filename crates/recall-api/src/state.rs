@@ -5,6 +5,7 @@ use recall_keys::Keys;
 use recall_memory::Memory;
 
 use crate::exchange::Exchange;
+use crate::hosts::Hosts;
 use crate::metrics::Metrics;
 
 /// The largest body of a memory operation or an MCP message: 4 MiB.
@@ -23,6 +24,8 @@ pub struct Api {
     pub agents: Option<Agents>,
     /// The token exchange, if it is on.
     pub exchange: Option<Exchange>,
+    /// From where `/mcp` may be reached.
+    pub hosts: Hosts,
     /// The version that `initialize` reports.
     pub version: &'static str,
     /// What is counted.

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
-use recall_api::ExchangeLimits;
+use recall_api::{ExchangeLimits, Host, Origin};
 use recall_keys::parse_go;
 use recall_memory::Surface;
 use recall_store_polign::MAX_PREFIX_BYTES;
@@ -50,6 +51,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Address of the admin routes.
     pub admin_listen: SocketAddr,
+    /// Web origins whose pages may ask, beside those of this machine.
+    pub allowed_origins: Vec<Origin>,
+    /// Host names of a server on loopback, beside its own.
+    pub allowed_hosts: Vec<Host>,
     /// TLS on the Memory API, if on.
     pub tls: Option<TlsFiles>,
     /// Where memory is kept.
@@ -170,6 +175,8 @@ impl Config {
         Ok(Self {
             listen: read.required("listen", address)?,
             admin_listen: read.required("admin-listen", address)?,
+            allowed_origins: read.list("allowed-origins")?,
+            allowed_hosts: read.list("allowed-hosts")?,
             tls: read.tls()?,
             backend: read.backend()?,
             surface,
@@ -238,6 +245,15 @@ impl Read<'_> {
             true => Err("must name a file"),
             false => Ok(PathBuf::from(text)),
         })
+    }
+
+    /// Items with commas between them; none if the setting is absent.
+    fn list<T: FromStr<Err: ToString>>(&self, flag: &'static str) -> Result<Vec<T>, ConfigError> {
+        let items = self.optional(flag, |text| {
+            let items = text.split(',').map(|item| item.trim().parse());
+            items.collect::<Result<Vec<T>, T::Err>>()
+        })?;
+        Ok(items.unwrap_or_default())
     }
 
     fn switch(&self, flag: &'static str) -> bool {

@@ -92,6 +92,20 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "Serve only clients with a certificate of one of these authorities (PEM)",
     ),
     value(
+        "allowed-origins",
+        "LIST",
+        None,
+        "Web origins whose pages may ask /mcp, such as https://app.example.com, with commas between \
+         them [default: pages of this machine]",
+    ),
+    value(
+        "allowed-hosts",
+        "LIST",
+        None,
+        "Further host names for /mcp while it listens on a loopback address, with commas between \
+         them [default: localhost and loopback addresses]",
+    ),
+    value(
         "backend",
         "KIND",
         Some("embedded"),
