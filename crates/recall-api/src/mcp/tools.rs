@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_text_may_come_alone_where_a_model_reads_it() {
-        let choices = |reads| list(Surface::Typed, false, reads)[1]["inputSchema"]["oneOf"].clone();
+        let choices = |reads| all(Surface::Typed, false, reads)[1]["inputSchema"]["oneOf"].clone();
         assert_eq!(choices(false)[1]["required"], json!(["text", "statements"]));
         assert_eq!(choices(true)[1]["required"], json!(["text"]));
     }
