@@ -1,5 +1,6 @@
 //! Every test that can run here.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,12 +12,12 @@ use crate::cluster::{self, Plane, Programs};
 use crate::original::Original;
 use crate::shell::{cargo, output, root, run as run_command, say, scratch, target};
 use crate::tally::{Tally, count};
-use crate::{chart, demo, python};
+use crate::{chart, demo, npm, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Only these parts: rust, e2e (a part of rust), embed, k8s, polign, python, differential,
-    /// chart, demo, pods.
+    /// mcp, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -31,7 +32,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part {
         name: "rust",
         covered: false,
@@ -73,6 +74,12 @@ const PARTS: [Part; 10] = [
         covered: false,
         missing: no_python,
         run: differential,
+    },
+    Part {
+        name: "mcp",
+        covered: false,
+        missing: no_npm,
+        run: mcp_clients,
     },
     Part {
         name: "chart",
@@ -166,6 +173,10 @@ fn no_helm() -> Option<&'static str> {
 
 fn no_node() -> Option<&'static str> {
     (!(cluster::node::possible() && python::available())).then_some(cluster::node::FIX)
+}
+
+fn no_npm() -> Option<&'static str> {
+    (!npm::available()).then_some(npm::FIX)
 }
 
 fn no_python() -> Option<&'static str> {
@@ -335,6 +346,20 @@ impl Servers {
             admin_key_file,
         })
     }
+
+    /// What tells tests where they are.
+    fn environment(&self) -> [(&'static str, OsString); 5] {
+        [
+            ("RECALL_TEST_TYPED_URL", self.typed.url.clone().into()),
+            ("RECALL_TEST_OPEN_URL", self.open.url.clone().into()),
+            ("RECALL_TEST_TEXT_URL", self.text.url.clone().into()),
+            (
+                "RECALL_TEST_ADMIN_KEY_FILE",
+                self.admin_key_file.clone().into(),
+            ),
+            ("RECALL_TEST_PROGRAM", programs_dir().join("recall").into()),
+        ]
+    }
 }
 
 /// A file with an admin key for servers under test.
@@ -357,13 +382,22 @@ fn python_clients() -> anyhow::Result<Tally> {
         let mut command = python::python(&environment);
         command
             .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
-            .env("RECALL_TEST_TYPED_URL", &servers.typed.url)
-            .env("RECALL_TEST_OPEN_URL", &servers.open.url)
-            .env("RECALL_TEST_TEXT_URL", &servers.text.url)
-            .env("RECALL_TEST_ADMIN_KEY_FILE", &servers.admin_key_file);
+            .envs(servers.environment());
         tally += count(&mut command)?;
     }
     Ok(tally)
+}
+
+/// The official TypeScript SDKs and the conformance suite of MCP.
+fn mcp_clients() -> anyhow::Result<Tally> {
+    let dir = scratch("test-mcp")?;
+    npm::set_up(&dir)?;
+    let servers = Servers::start(&dir)?;
+    let mut node = crate::shell::command(dir.join("node_modules/.bin/node"));
+    node.args(["--test", "--test-reporter=spec"])
+        .current_dir(&dir)
+        .envs(servers.environment());
+    count(&mut node)
 }
 
 fn differential() -> anyhow::Result<Tally> {
