@@ -385,6 +385,12 @@ fn python_clients() -> anyhow::Result<Tally> {
             .envs(servers.environment());
         tally += count(&mut command)?;
     }
+    let mut command = python::python(&python::environment(python::OPENAPI)?);
+    command
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
+        .current_dir(root().join("tests/openapi"))
+        .envs(servers.environment());
+    tally += count(&mut command)?;
     Ok(tally)
 }
 

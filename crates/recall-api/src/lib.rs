@@ -14,6 +14,7 @@ mod hosts;
 mod limit;
 mod mcp;
 mod metrics;
+mod openapi;
 mod request_id;
 mod routes;
 mod state;

@@ -15,6 +15,8 @@ mod revision;
 mod stateless;
 mod tools;
 
+pub(crate) use tools::schemas as tool_schemas;
+
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;

@@ -6,7 +6,8 @@ mod keys;
 mod memory;
 mod query;
 
-pub(crate) use memory::{count, writer};
+pub(crate) use agents::MAX_LISTED as MAX_AGENTS_LISTED;
+pub(crate) use memory::{OPERATIONS, count, writer};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -17,6 +18,7 @@ use axum::routing::any;
 use crate::auth;
 use crate::error::ApiError;
 use crate::mcp;
+use crate::openapi;
 use crate::request_id;
 use crate::state::Api;
 
@@ -24,6 +26,7 @@ use crate::state::Api;
 pub fn router(api: Api) -> Router {
     Router::new()
         .route("/healthz", any(|| async { "ok\n" }))
+        .route("/openapi.json", any(openapi::handle))
         .route("/mcp", any(mcp::handle))
         .route("/v1/auth/kubernetes", any(exchange::handle))
         .route("/v1", any(v1))

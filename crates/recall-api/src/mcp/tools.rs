@@ -57,6 +57,16 @@ pub(super) fn find(surface: Surface, name: &str) -> Option<&'static Tool> {
     table(surface).iter().find(|tool| tool.name == name)
 }
 
+/// What an operation takes and answers where it is no tool, if the surface has it.
+pub(crate) fn schemas(surface: Surface, operation: Operation) -> Option<(Value, Value)> {
+    let tool = table(surface)
+        .iter()
+        .find(|tool| tool.operation == operation)?;
+    let answer = (tool.answer)();
+    let bare = answer.pointer("/properties/result").cloned();
+    Some(((tool.schema)(), bare.unwrap_or(answer)))
+}
+
 /// The tools as `tools/list` shows them.
 pub(super) fn list(api: &Api) -> Vec<Value> {
     let (memory, agents) = (&api.memory, api.agents.is_some());

@@ -24,7 +24,7 @@ static EMPTY: HeaderName = HeaderName::from_static("recall-empty");
 static UNKNOWN: HeaderName = HeaderName::from_static("recall-unknown");
 
 /// The operations by the last segment of their path.
-const OPERATIONS: [(&str, Operation); 8] = [
+pub(crate) const OPERATIONS: [(&str, Operation); 8] = [
     ("remember", Operation::Remember),
     ("recall", Operation::Recall),
     ("forget", Operation::Forget),

@@ -161,7 +161,7 @@ pub(super) fn explained() -> Value {
 
 /// `null` where nothing was ever stated.
 pub(super) fn events() -> Value {
-    let result = json!({ "type": ["array", "null"], "items": event() });
+    let result = json!({ "anyOf": [many(event()), { "type": "null" }] });
     shape(json!({ "result": result }), &["result"])
 }
 
