@@ -55,6 +55,10 @@ pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Result<R
     let Some(id) = message.id.clone() else {
         return Ok(StatusCode::ACCEPTED.into_response());
     };
+    // What a client asks first, to find out what this is, is never counted.
+    if message.method != "server/discover" {
+        api.bounds.call(&grant)?;
+    }
     match Era::of(&message, &headers) {
         Ok(Era::Handshake) => {
             let outcome = handshake::answer(&api, &grant, message).await?;

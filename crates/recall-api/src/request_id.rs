@@ -11,6 +11,7 @@ use axum::response::Response;
 use http::{HeaderName, HeaderValue};
 
 use crate::error::ApiError;
+use crate::framing;
 use crate::metrics::Route;
 use crate::state::Api;
 
@@ -28,8 +29,12 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
         .filter(|id| plain(id))
         .cloned();
     let id = id.unwrap_or_else(generate);
+    let last = framing::is_last(request.version(), request.headers());
     let response = next.run(request).await;
     let mut response = finish(response, &id);
+    if last {
+        framing::end(response.headers_mut());
+    }
     let status = response.status();
     let elapsed = began.elapsed();
     api.metrics.request(route, status, elapsed);

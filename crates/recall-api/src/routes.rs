@@ -56,6 +56,14 @@ async fn v1(State(api): State<Api>, request: Request) -> Response {
         .strip_prefix("/v1/")
         .unwrap_or_default()
         .to_owned();
+    let manages = ["keys", "agents"].contains(&path.split('/').next().unwrap_or_default());
+    let _place = match manages {
+        false => None,
+        true => match api.bounds.pools.admin.enter().await {
+            Ok(place) => Some(place),
+            Err(error) => return error.into_response(),
+        },
+    };
     let answer = match path.split_once('/') {
         None if path == "agents" => agents::handle(&api, &grant, None, request).await,
         Some(("agents", rest)) => agents::handle(&api, &grant, Some(rest), request).await,

@@ -4,6 +4,7 @@ use recall_agent::Agents;
 use recall_keys::Keys;
 use recall_memory::Memory;
 
+use crate::bounds::Bounds;
 use crate::exchange::Exchange;
 use crate::hosts::Hosts;
 use crate::metrics::Metrics;
@@ -24,6 +25,8 @@ pub struct Api {
     pub agents: Option<Agents>,
     /// The token exchange, if it is on.
     pub exchange: Option<Exchange>,
+    /// What one key and one namespace may ask and keep.
+    pub bounds: Bounds,
     /// From where `/mcp` may be reached.
     pub hosts: Hosts,
     /// The version that `initialize` reports.

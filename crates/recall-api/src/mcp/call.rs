@@ -62,6 +62,10 @@ async fn run(
         Err(error) => return Ok(refusal(&coded(&error))),
     };
     let namespace = auth::namespace(grant)?;
+    let _place = api.bounds.pools.memory.enter().await?;
+    if let Some(refusal) = beyond(api, grant, &tool, &arguments).await? {
+        return Ok(refusal);
+    }
     match tool {
         Known::Memory(operation) => {
             let args = Args::from(arguments);
@@ -82,6 +86,36 @@ async fn run(
             let session = session(grant);
             agent_answer(agents.call(namespace, &session, tool, arguments).await)
         }
+    }
+}
+
+/// The refusal of a call that adds to a namespace that is full.
+async fn beyond(
+    api: &Api,
+    grant: &Grant,
+    tool: &Known<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Option<Value>, ApiError> {
+    let namespace = auth::namespace(grant)?;
+    let within = match tool {
+        Known::Memory(operation) => api.bounds.keep(&api.memory, namespace, *operation).await,
+        Known::Agent(agents, Tool::Resume) => {
+            let named = grant
+                .agent
+                .as_deref()
+                .or(arguments.get("agent_id").and_then(Value::as_str));
+            match named.and_then(|agent| agent.parse().ok()) {
+                Some(agent) => api.bounds.begin(agents, namespace, &agent).await,
+                // The tool itself says what is wrong with it.
+                None => Ok(()),
+            }
+        }
+        Known::Agent(..) => Ok(()),
+    };
+    match within {
+        Ok(()) => Ok(None),
+        Err(error) if error.code == "quota_exceeded" => Ok(Some(refusal(&coded(&error)))),
+        Err(error) => Err(error),
     }
 }
 

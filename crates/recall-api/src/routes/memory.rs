@@ -50,11 +50,14 @@ pub(super) async fn handle(
         return Err(ApiError::method_not_allowed("POST"));
     }
     let namespace = auth::namespace(grant)?;
+    api.bounds.call(grant)?;
     let body = body::read(request, MAX_BODY_BYTES).await?;
     let mut arguments = body::object(&body)?;
     drop(body);
     let session = arguments::settle(&mut arguments, grant)?;
     let args = Args::from(arguments);
+    let _place = api.bounds.pools.memory.enter().await?;
+    api.bounds.keep(&api.memory, namespace, operation).await?;
     let answer = api
         .memory
         .call(namespace, &writer(grant, session), operation, args)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use recall_api::{ExchangeLimits, Host, Origin};
+use recall_api::{ExchangeLimits, Host, Origin, Quotas, Rate};
 use recall_keys::parse_go;
 use recall_memory::Surface;
 use recall_store_polign::MAX_PREFIX_BYTES;
@@ -75,6 +75,10 @@ pub struct Config {
     pub bootstrap_key_file: Option<PathBuf>,
     /// A file of fixed keys.
     pub keys_file: Option<PathBuf>,
+    /// How often one key may call memory or a tool.
+    pub limit_per_key: Option<Rate>,
+    /// What one namespace may hold.
+    pub quotas: Quotas,
     /// Live keys of one pod.
     pub max_keys_per_pod: u32,
     /// The token exchange, if on.
@@ -187,6 +191,12 @@ impl Config {
             auth_cache_ttl: read.required("auth-cache-ttl", parse_go)?,
             bootstrap_key_file: read.path("bootstrap-key-file")?,
             keys_file: read.path("keys-file")?,
+            limit_per_key: read.required("limit-per-key", limit)?,
+            quotas: Quotas {
+                facts: read.required("quota-facts", |text| or_off(text, count))?,
+                bytes: read.required("quota-bytes", |text| or_off(text, bytes))?,
+                agents: read.required("quota-agents", |text| or_off(text, count))?,
+            },
             max_keys_per_pod: read.required("max-keys-per-pod", |text| {
                 let n = text.parse().ok().filter(|n| (1..=100).contains(n));
                 n.ok_or("must be a number from 1 to 100")
@@ -452,6 +462,24 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     whole
         .parse()
         .map_err(|_| "must be an address and a port such as 127.0.0.1:8080".to_owned())
+}
+
+/// What a setting says unless it is off.
+fn or_off<T>(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, &'static str>,
+) -> Result<Option<T>, String> {
+    match text {
+        "off" => Ok(None),
+        text => parse(text)
+            .map(Some)
+            .map_err(|why| format!("{why}, or off")),
+    }
+}
+
+fn count(text: &str) -> Result<u32, &'static str> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or("must be a number from 1")
 }
 
 fn bytes(text: &str) -> Result<u64, &'static str> {

@@ -194,6 +194,30 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "File of fixed keys: `<key> <namespace>` a line",
     ),
     value(
+        "limit-per-key",
+        "RATE",
+        Some("2000000/1m"),
+        "Calls of memory and tools with one key, or off",
+    ),
+    value(
+        "quota-facts",
+        "N",
+        Some("off"),
+        "Statements that one namespace may hold at once, or off",
+    ),
+    value(
+        "quota-bytes",
+        "BYTES",
+        Some("off"),
+        "Bytes that everything stated in one namespace may take in memory, or off",
+    ),
+    value(
+        "quota-agents",
+        "N",
+        Some("off"),
+        "Agents that one namespace may have, or off",
+    ),
+    value(
         "max-keys-per-pod",
         "N",
         Some("8"),
