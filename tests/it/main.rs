@@ -22,6 +22,7 @@ mod security;
 mod simulated;
 mod tls;
 mod vectors;
+mod writes;
 
 #[cfg(feature = "k8s")]
 mod k8s;

@@ -28,7 +28,7 @@ const fn code(
 }
 
 /// Every error code there is, by status.
-pub static CODES: [Code; 22] = [
+pub static CODES: [Code; 23] = [
     code(
         "invalid_argument",
         &[400, 408, 413],
@@ -136,6 +136,12 @@ pub static CODES: [Code; 22] = [
         &[409],
         "Another writer was first, or the lease was lost.",
         "Read again and decide again.",
+    ),
+    code(
+        "idempotency_key_reused",
+        &[422],
+        "The Idempotency-Key came with another request before.",
+        "Take a new key for a new request.",
     ),
     code(
         "rate_limited",

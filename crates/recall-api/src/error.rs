@@ -110,6 +110,13 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "quota_exceeded", message)
     }
 
+    pub(crate) fn key_reused() -> Self {
+        let message =
+            "this Idempotency-Key was used for another request; take a new one".to_owned();
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(status, "idempotency_key_reused", message)
+    }
+
     fn retry(
         status: StatusCode,
         code: &'static str,

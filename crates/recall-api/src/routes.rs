@@ -1,12 +1,14 @@
 //! The routes and the order in which a request is checked.
 
 mod agents;
+mod batch;
 mod exchange;
 mod keys;
 mod memory;
 mod query;
 
 pub(crate) use agents::MAX_LISTED as MAX_AGENTS_LISTED;
+pub(crate) use batch::MAX_ITEMS;
 pub(crate) use memory::{OPERATIONS, count, writer};
 
 use axum::Router;

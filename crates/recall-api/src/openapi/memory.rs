@@ -3,9 +3,9 @@
 use recall_memory::{Operation as Does, Surface};
 use serde_json::{Map, Value, json};
 
-use super::operation::{Access, Operation, answer, body};
+use super::operation::{Access, Operation, answer, body, parameter};
 use crate::mcp::tool_schemas;
-use crate::routes::OPERATIONS;
+use crate::routes::{MAX_ITEMS, OPERATIONS};
 
 /// What a person should know beyond the schemas.
 struct Card {
@@ -20,6 +20,7 @@ pub(super) fn operations() -> Vec<Operation> {
     OPERATIONS
         .iter()
         .map(|(_, operation)| describe(*operation))
+        .chain([batch()])
         .collect()
 }
 
@@ -51,10 +52,74 @@ fn describe(does: Does) -> Operation {
         description: "For namespace keys. The server offers the typed or the text surface, and takes the \
             arguments of that one.",
         access: Access::Key,
-        parameters: Vec::new(),
+        parameters: if does.reads() {
+            Vec::new()
+        } else {
+            vec![idempotency_key()]
+        },
         body: Some(optional(body(any_of(takes), &asked))),
         success: vec![(200, success)],
-        refusals: &[400, 401, 403, 405, 408, 413, 429, 503],
+        refusals: if does.reads() { &READ } else { &WRITE },
+    }
+}
+
+const READ: [u16; 8] = [400, 401, 403, 405, 408, 413, 429, 503];
+const WRITE: [u16; 9] = [400, 401, 403, 405, 408, 413, 422, 429, 503];
+
+fn idempotency_key() -> Value {
+    let schema =
+        json!({ "type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$" });
+    let description = "A name for this write: sent again within 24 hours under the same key, it is \
+        answered as the first time, with Idempotency-Replayed.";
+    parameter("header", "Idempotency-Key", description, schema)
+}
+
+fn batch() -> Operation {
+    let takes = [Surface::Typed, Surface::Text].map(|surface| {
+        let (input, _) = tool_schemas(surface, Does::Remember).unwrap_or_default();
+        lenient(input, Does::Remember)
+    });
+    let answers = [Surface::Typed, Surface::Text]
+        .map(|surface| tool_schemas(surface, Does::Remember).unwrap_or_default().1);
+    let mut items = json!({ "type": "array", "maxItems": MAX_ITEMS });
+    items["items"] = any_of(takes.into());
+    let error = json!({
+        "type": "object",
+        "properties": { "code": { "type": "string" }, "message": { "type": "string" } },
+        "required": ["code", "message"],
+    });
+    let mut result = json!({ "type": "object", "required": ["ok"] });
+    result["properties"] = json!({ "ok": { "type": "boolean" }, "error": error });
+    result["properties"]["result"] = any_of(answers.into());
+    let schema = json!({
+        "type": "object",
+        "properties": { "results": { "type": "array", "items": result } },
+        "required": ["results"],
+    });
+    let takes = json!({
+        "type": "object",
+        "properties": { "items": items },
+        "required": ["items"],
+        "additionalProperties": false,
+    });
+    let asked = json!({ "items": [pair(json!({ "value": "helix" }))] });
+    let told = json!({ "results": [{ "ok": true, "result": { "stored": belief() } }] });
+    Operation {
+        method: "post",
+        path: "/v1/remember:batch",
+        id: "rememberBatch",
+        tag: "memory",
+        summary: "Keep many things, each with a result of its own",
+        description: "For namespace keys. The items are kept in their order; one that is refused stops \
+            none of the others.",
+        access: Access::Key,
+        parameters: vec![idempotency_key()],
+        body: Some(body(takes, &[("typed", asked)])),
+        success: vec![(
+            200,
+            answer("A result for each item.", schema, &[("typed", told)]),
+        )],
+        refusals: &WRITE,
     }
 }
 
