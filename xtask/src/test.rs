@@ -16,7 +16,7 @@ use crate::{chart, demo, npm, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), embed, k8s, polign, python, differential,
+    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, k8s, polign, python, differential,
     /// mcp, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -32,7 +32,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part {
         name: "rust",
         covered: false,
@@ -44,6 +44,12 @@ const PARTS: [Part; 11] = [
         covered: true,
         missing: || None,
         run: e2e,
+    },
+    Part {
+        name: "fuzz",
+        covered: false,
+        missing: || None,
+        run: fuzz,
     },
     Part {
         name: "embed",
@@ -193,6 +199,21 @@ fn rust() -> anyhow::Result<Tally> {
     set_up(&mut command)?;
     count(&mut command)
 }
+
+/// Every reader of outside data, on many more inputs than the part `rust` takes: those whose tests
+/// say that they never panic.
+fn fuzz() -> anyhow::Result<Tally> {
+    let mut command = cargo();
+    command
+        .arg("test")
+        .args(SELECTION)
+        .args(["--quiet", "--lib", "--bins", "never_panic"])
+        .env("PROPTEST_CASES", FUZZ_CASES.to_string());
+    count(&mut command)
+}
+
+/// Of each reader; there are more than ten.
+const FUZZ_CASES: u32 = 20_000;
 
 /// The identity crate as others use it: with all its features, and embedded by a service outside
 /// the workspace, also with both providers of cryptography that its `jwks` may meet there.

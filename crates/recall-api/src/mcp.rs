@@ -7,6 +7,8 @@
 mod call;
 mod era;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod handshake;
 mod header;
 mod instructions;

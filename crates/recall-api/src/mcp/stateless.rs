@@ -52,7 +52,7 @@ pub(super) async fn answer(
 }
 
 /// The checks that come before the method is looked at, in the order of what a client has to mend.
-fn admit(headers: &HeaderMap, message: &Incoming) -> Result<(), Failure> {
+pub(super) fn admit(headers: &HeaderMap, message: &Incoming) -> Result<(), Failure> {
     if !message.is_named() {
         let text = "id: must be a string or a whole number";
         return Err(Failure::invalid_request(text));

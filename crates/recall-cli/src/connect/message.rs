@@ -60,8 +60,12 @@ pub(super) fn split(line: &[u8]) -> Vec<Result<Message, String>> {
 
 impl Message {
     fn read(raw: &RawValue) -> Result<Self, String> {
-        let seen: Seen<'_> = serde_json::from_str(raw.get())
-            .map_err(|_| "a message is one JSON object".to_owned())?;
+        let none = || "a message is one JSON object".to_owned();
+        // A list would be read as the members in their order.
+        if !raw.get().starts_with('{') {
+            return Err(none());
+        }
+        let seen: Seen<'_> = serde_json::from_str(raw.get()).map_err(|_| none())?;
         let method = seen.method.as_str().unwrap_or_default();
         Ok(Self {
             id: seen.id.map(|id| id.get().to_owned()),
@@ -99,4 +103,31 @@ fn cancels(raw: &RawValue, method: &str) -> Option<String> {
     }
     let cancel: Cancel<'_> = serde_json::from_str(raw.get()).ok()?;
     Some(cancel.params.request.get().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{prop_assert, proptest};
+
+    use super::*;
+
+    #[test]
+    fn a_list_in_a_batch_is_no_message() {
+        assert!(matches!(split(b"[[{}]]").as_slice(), [Err(_)]));
+        assert!(matches!(split(b"7").as_slice(), [Err(_)]));
+    }
+
+    proptest! {
+        /// Whatever a line holds, what is passed on is one line of JSON.
+        #[test]
+        fn lines_never_panic(
+            line in "\\PC{0,60}|[\\[{]{0,3}(\"(id|method|params|_meta|requestId)\":([0-9]{1,30}|null|\"\\PC{0,5}\"|[\\[{])?,?){0,6}[\\]}]{0,4}"
+        ) {
+            for message in split(line.as_bytes()).into_iter().flatten() {
+                prop_assert!(!message.body.contains(&b'\n'));
+                prop_assert!(serde_json::from_slice::<Value>(&message.body).is_ok_and(|it| it.is_object()));
+                prop_assert!(message.id.is_none_or(|id| serde_json::from_str::<&RawValue>(&id).is_ok()));
+            }
+        }
+    }
 }
