@@ -13,6 +13,7 @@ mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod logs;
 mod mcp;
 mod pod_watch;
 mod polign_servers;

@@ -9,11 +9,13 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderName, HeaderValue};
+use tracing::Instrument;
 
 use crate::error::ApiError;
 use crate::framing;
 use crate::metrics::Route;
 use crate::state::Api;
+use crate::trace;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_BYTES: usize = 128;
@@ -30,7 +32,16 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
         .cloned();
     let id = id.unwrap_or_else(generate);
     let last = framing::is_last(request.version(), request.headers());
-    let response = next.run(request).await;
+    let span = tracing::info_span!(
+        "request",
+        request_id = id.to_str().unwrap_or_default(),
+        trace_id = tracing::field::Empty,
+        route = route.as_str(),
+    );
+    if let Some(id) = trace::of(request.headers()) {
+        span.record("trace_id", id);
+    }
+    let response = next.run(request).instrument(span.clone()).await;
     let mut response = finish(response, &id);
     if last {
         framing::end(response.headers_mut());
@@ -39,8 +50,7 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
     let elapsed = began.elapsed();
     api.metrics.request(route, status, elapsed);
     tracing::debug!(
-        request_id = id.to_str().unwrap_or_default(),
-        route = route.as_str(),
+        parent: &span,
         status = status.as_u16(),
         latency_us = elapsed.as_micros() as u64,
         "request answered"

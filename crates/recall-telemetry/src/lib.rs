@@ -74,7 +74,11 @@ pub fn init(format: LogFormat, filter: &str) -> Result<(), Error> {
                 .with(lines.with_target(false).with_ansi(ansi))
                 .try_init()?;
         }
-        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init()?,
+        LogFormat::Json => {
+            // The one span of a request tells all; a list of it would say it twice.
+            let lines = lines.json().flatten_event(true).with_span_list(false);
+            registry.with(lines).try_init()?;
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use recall_keys::Grant;
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 use super::call::{self, UnknownTool};
 use super::failure::Failure;
@@ -30,7 +31,8 @@ pub(super) async fn answer(
                 let (api, grant) = (api.clone(), Arc::clone(grant));
                 // Here a client that hangs up has not called anything off: what it began runs to
                 // its end.
-                let call = tokio::spawn(async move { call::call(&api, &grant, params).await });
+                let call = async move { call::call(&api, &grant, params).await };
+                let call = tokio::spawn(call.in_current_span());
                 finished(call.await)
             }
             Some(Value::Object(_)) => Ok(Err(Failure::invalid_params("name: must be a string"))),

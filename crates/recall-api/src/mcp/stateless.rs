@@ -12,6 +12,7 @@ use super::{Outcome, instructions, revision, tools};
 use crate::auth;
 use crate::error::ApiError;
 use crate::state::Api;
+use crate::trace;
 
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 /// How long a client may keep a list or a discovery: short enough that an upgrade shows.
@@ -28,6 +29,7 @@ pub(super) async fn answer(
     if let Err(failure) = admit(headers, &message) {
         return Ok(Err(failure));
     }
+    note_trace(headers, &message);
     let result = match message.method.as_str() {
         "server/discover" => discover(api, grant).await?,
         "tools/list" if message.param("cursor").is_some() => {
@@ -49,6 +51,17 @@ pub(super) async fn answer(
         _ => return Ok(Err(Failure::method_not_found())),
     };
     Ok(Ok(complete(api, result)))
+}
+
+/// A client that cannot set headers names its trace in the metadata.
+fn note_trace(headers: &HeaderMap, message: &Incoming) {
+    if trace::of(headers).is_some() {
+        return;
+    }
+    let parent = message.meta().and_then(|meta| meta.get("traceparent"));
+    if let Some(id) = parent.and_then(Value::as_str).and_then(trace::id) {
+        tracing::Span::current().record("trace_id", id);
+    }
 }
 
 /// The checks that come before the method is looked at, in the order of what a client has to mend.
