@@ -22,6 +22,7 @@ mod retrieval;
 mod security;
 mod simulated;
 mod tls;
+mod traces;
 mod vectors;
 mod writes;
 

@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderName, HeaderValue};
 use tracing::Instrument;
+use tracing::field::Empty;
 
 use crate::error::ApiError;
 use crate::framing;
@@ -35,11 +36,14 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
     let span = tracing::info_span!(
         "request",
         request_id = id.to_str().unwrap_or_default(),
-        trace_id = tracing::field::Empty,
+        trace_id = Empty,
+        parent_id = Empty,
+        http.response.status_code = Empty,
+        http.request.method = request.method().as_str(),
         route = route.as_str(),
     );
-    if let Some(id) = trace::of(request.headers()) {
-        span.record("trace_id", id);
+    if let Some(parent) = trace::of(request.headers()) {
+        parent.note(&span);
     }
     let response = next.run(request).instrument(span.clone()).await;
     let mut response = finish(response, &id);
@@ -48,6 +52,7 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
     }
     let status = response.status();
     let elapsed = began.elapsed();
+    span.record("http.response.status_code", status.as_u16());
     api.metrics.request(route, status, elapsed);
     tracing::debug!(
         parent: &span,

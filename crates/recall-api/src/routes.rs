@@ -9,7 +9,7 @@ mod query;
 
 pub(crate) use agents::MAX_LISTED as MAX_AGENTS_LISTED;
 pub(crate) use batch::MAX_ITEMS;
-pub(crate) use memory::{OPERATIONS, count, writer};
+pub(crate) use memory::{OPERATIONS, call, writer};
 
 use axum::Router;
 use axum::extract::{Request, State};

@@ -11,7 +11,7 @@ use super::tools;
 use crate::arguments;
 use crate::auth;
 use crate::error::ApiError;
-use crate::routes::{count, writer};
+use crate::routes::{self, writer};
 use crate::state::Api;
 
 /// How much of a name that no tool has is repeated.
@@ -69,13 +69,8 @@ async fn run(
     match tool {
         Known::Memory(operation) => {
             let args = Args::from(arguments);
-            let answer = api
-                .memory
-                .call(namespace, &writer(grant, named), operation, args)
-                .await;
-            if let Ok(answer) = &answer {
-                count(api, answer);
-            }
+            let writer = writer(grant, named);
+            let answer = routes::call(api, namespace, &writer, operation, args).await;
             memory_answer(operation, answer)
         }
         Known::Agent(agents, tool) => {

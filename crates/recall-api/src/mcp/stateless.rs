@@ -59,8 +59,8 @@ fn note_trace(headers: &HeaderMap, message: &Incoming) {
         return;
     }
     let parent = message.meta().and_then(|meta| meta.get("traceparent"));
-    if let Some(id) = parent.and_then(Value::as_str).and_then(trace::id) {
-        tracing::Span::current().record("trace_id", id);
+    if let Some(parent) = parent.and_then(Value::as_str).and_then(trace::read) {
+        parent.note(&tracing::Span::current());
     }
 }
 

@@ -9,6 +9,7 @@ use recall_keys::Grant;
 use recall_memory::{Answer, Args, Coverage, EmptyReason, Operation, Writer};
 use recall_store::{Namespace, Revision};
 use serde_json::{Map, Value};
+use tracing::Instrument;
 
 use super::batch;
 use crate::arguments;
@@ -17,6 +18,7 @@ use crate::body;
 use crate::error::ApiError;
 use crate::idempotency::{Kept, Stamp};
 use crate::state::{Api, MAX_BODY_BYTES};
+use crate::trace;
 
 static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 static REVISION: HeaderName = HeaderName::from_static("recall-revision");
@@ -108,9 +110,30 @@ pub(super) async fn one(
     let session = arguments::settle(&mut arguments, grant)?;
     api.bounds.keep(&api.memory, namespace, operation).await?;
     let (writer, args) = (writer(grant, session), Args::from(arguments));
-    let answer = api.memory.call(namespace, &writer, operation, args).await?;
-    count(api, &answer);
-    Ok(answer)
+    call(api, namespace, &writer, operation, args)
+        .await
+        .map_err(Into::into)
+}
+
+/// Does an operation and tells the trace and the counters how it went.
+pub(crate) async fn call(
+    api: &Api,
+    namespace: &Namespace,
+    writer: &Writer,
+    operation: Operation,
+    args: Args,
+) -> Result<Answer, recall_memory::Error> {
+    let span = trace::operation(operation, api.memory.surface(), namespace);
+    let answer = api.memory.call(namespace, writer, operation, args);
+    let answer = answer.instrument(span.clone()).await;
+    match &answer {
+        Ok(answer) => {
+            trace::outcome(&span, Ok(answer.items));
+            count(api, answer);
+        }
+        Err(error) => trace::outcome(&span, Err(error.code())),
+    }
+    answer
 }
 
 /// Who writes, for the log of the memory.

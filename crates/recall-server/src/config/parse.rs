@@ -9,7 +9,7 @@ use recall_api::{ExchangeLimits, Host, Origin, Quotas, Rate};
 use recall_keys::parse_go;
 use recall_memory::Surface;
 use recall_store_polign::MAX_PREFIX_BYTES;
-use recall_telemetry::LogFormat;
+use recall_telemetry::{Endpoint, LogFormat};
 use secrecy::SecretString;
 
 use super::exchange::{
@@ -89,6 +89,10 @@ pub struct Config {
     pub embed_again: bool,
     /// The language model that draws statements from texts, if one is set.
     pub extract: Option<Model>,
+    /// A collector of traces.
+    pub otlp_endpoint: Option<Endpoint>,
+    /// Which part of all traces is sent.
+    pub trace_ratio: f64,
     /// How log lines look.
     pub log_format: LogFormat,
     /// What is logged.
@@ -205,6 +209,14 @@ impl Config {
             embed: read.model("embed-url", "embed-model", "embed-key-file")?,
             embed_again: read.switch("embed-again"),
             extract: read.model("extract-url", "extract-model", "extract-key-file")?,
+            otlp_endpoint: read.optional("otlp-endpoint", str::parse)?,
+            trace_ratio: read.required("trace-ratio", |text| {
+                let ratio = text
+                    .parse()
+                    .ok()
+                    .filter(|ratio| (0.0..=1.0).contains(ratio));
+                ratio.ok_or("must be a number from 0 to 1")
+            })?,
             log_format: log_format.unwrap_or_else(LogFormat::detect),
             log_filter: read.required("log-filter", |text| Ok::<_, String>(text.to_owned()))?,
         })

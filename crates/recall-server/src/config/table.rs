@@ -381,6 +381,18 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "File with the key of that endpoint",
     ),
     value(
+        "otlp-endpoint",
+        "URL",
+        None,
+        "Send traces to this OpenTelemetry collector: OTLP over HTTP, such as http://localhost:4318",
+    ),
+    value(
+        "trace-ratio",
+        "NUMBER",
+        Some("0.1"),
+        "Which part of all traces is sent, from 0 to 1",
+    ),
+    value(
         "log-format",
         "KIND",
         None,
