@@ -264,3 +264,161 @@ async fn year_one_in_a_zone_east_of_utc_does_not_close_the_namespace() {
         .expect("an answer");
     assert_eq!(found.status, 200, "{}", found.json());
 }
+
+/// The classic way to hide a second request in the body of a first.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_hides_in_the_body_of_another() {
+    let running = Running::start(&[]);
+    let key = running.key("team:a").await;
+    let hidden = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    let length = format!("Content-Length: {}\r\n", hidden.len() + 5);
+    for (framing, status) in [
+        (format!("{length}{chunked}"), 200),
+        (format!("{chunked}{length}"), 200),
+        (format!("{chunked}{chunked}"), 200),
+        (format!("{length}Content-Length: 5\r\n"), 400),
+        ("Transfer-Encoding: chunked, identity\r\n".to_owned(), 400),
+    ] {
+        let request = format!(
+            "POST /v1/recall HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n{framing}\r\n0\r\n\r\n{hidden}"
+        );
+        let (found, answer) = raw(&running.server.url, request.as_bytes());
+        assert_eq!(found, status, "{framing}: {answer}");
+        assert!(!answer.contains("\"openapi\""), "{framing}: {answer}");
+        assert!(
+            answer.to_ascii_lowercase().contains("connection: close"),
+            "{framing}: {answer}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_two_keys_is_refused() {
+    let running = Running::start(&[]);
+    let key = running.key("team:a").await;
+    let more = format!("Authorization: Bearer {key}\r\nContent-Length: 0\r\n");
+    let request = head("/v1/recall", &key, &more);
+    let (status, answer) = raw(&running.server.url, request.as_bytes());
+    assert_eq!(status, 400, "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_calls_too_often_is_told_when_to_come_back() {
+    let running = Running::start(&["--limit-per-key=3/1h"]);
+    let (key, other) = (running.key("team:a").await, running.key("team:a").await);
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    assert_eq!(
+        running.post("/v1/recall", &key, &json!({})).await.status,
+        200
+    );
+    assert_eq!(running.post("/mcp", &key, &ping).await.status, 200);
+    assert_eq!(running.post("/mcp", &key, &ping).await.status, 200);
+    for path in ["/v1/recall", "/mcp"] {
+        let refused = running.post(path, &key, &ping).await;
+        assert_eq!(
+            (refused.status, refused.code()),
+            (429, "rate_limited".to_owned())
+        );
+        assert_eq!(refused.headers["ratelimit-policy"], "\"key\";q=3;w=3600");
+        assert!(refused.headers.contains_key("retry-after"));
+    }
+    assert_eq!(
+        running.post("/v1/recall", &other, &json!({})).await.status,
+        200
+    );
+    let discover = json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover" });
+    assert_eq!(
+        running.post("/mcp", &key, &discover).await.status,
+        200,
+        "it is never counted"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_namespace_says_so_and_takes_more_once_something_is_forgotten() {
+    let running = Running::start(&["--surface=typed", "--quota-facts=2", "--quota-agents=1"]);
+    let key = running.key("team:a").await;
+    let fact = |subject: &str| json!({ "subject": subject, "predicate": "role", "value": "x" });
+    for subject in ["a", "b"] {
+        assert_eq!(
+            running
+                .post("/v1/remember", &key, &fact(subject))
+                .await
+                .status,
+            200
+        );
+    }
+    let refused = running.post("/v1/remember", &key, &fact("c")).await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (403, "quota_exceeded".to_owned())
+    );
+    let call = |tool: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+    let refused = running
+        .post("/mcp", &key, &call("remember", fact("c")))
+        .await
+        .json();
+    let text = refused["result"]["content"][0]["text"]
+        .as_str()
+        .expect("text");
+    assert!(text.starts_with("quota_exceeded: "), "{text}");
+    let resume = |agent: &str| call("agent_resume", json!({ "agent_id": agent }));
+    let resumed = |answer: Value| answer["result"]["isError"] == false;
+    assert!(resumed(
+        running.post("/mcp", &key, &resume("one")).await.json()
+    ));
+    assert!(!resumed(
+        running.post("/mcp", &key, &resume("two")).await.json()
+    ));
+    let release = call("agent_release", json!({ "agent_id": "one" }));
+    assert!(resumed(running.post("/mcp", &key, &release).await.json()));
+    assert!(
+        resumed(running.post("/mcp", &key, &resume("one")).await.json()),
+        "it is not new"
+    );
+
+    let gone = running.post("/v1/forget", &key, &fact("a")).await;
+    assert_eq!(gone.json(), json!({ "withdrawn": 1 }));
+    assert_eq!(
+        running.post("/v1/remember", &key, &fact("c")).await.status,
+        200
+    );
+    let other = running.key("team:b").await;
+    assert_eq!(
+        running
+            .post("/v1/remember", &other, &fact("c"))
+            .await
+            .status,
+        200
+    );
+}
+
+/// Deeper than anything that is served, and cheap to refuse.
+#[tokio::test(flavor = "multi_thread")]
+async fn nesting_beyond_sixty_four_is_named() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    let nested =
+        |depth: usize| format!("{{\"value\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
+    let (url, bearer) = (
+        format!("{}/v1/remember", running.server.url),
+        format!("Bearer {key}"),
+    );
+    for (depth, named) in [(62, false), (64, true), (100, true)] {
+        let answer = running
+            .http
+            .send("POST", &url, &[("authorization", &bearer)], nested(depth))
+            .await;
+        let answer = answer.expect("an answer");
+        let message = answer.json()["error"]["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert_eq!(
+            (answer.status, message.contains("64 deep")),
+            (400, named),
+            "{message}"
+        );
+    }
+}

@@ -13,6 +13,8 @@ mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod logs;
+mod mcp;
 mod pod_watch;
 mod polign_servers;
 mod readme;
@@ -20,7 +22,9 @@ mod retrieval;
 mod security;
 mod simulated;
 mod tls;
+mod traces;
 mod vectors;
+mod writes;
 
 #[cfg(feature = "k8s")]
 mod k8s;

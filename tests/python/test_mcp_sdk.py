@@ -5,6 +5,7 @@ import contextlib
 import json
 from typing import AsyncIterator
 
+import jsonschema
 import pytest
 from mcp import MCPError
 from mcp.client.client import Client
@@ -177,3 +178,59 @@ async def test_auto_falls_back_to_the_handshake_or_goes_modern(any_space):
     async with connect(any_space, "auto") as client:
         assert client.protocol_version in ("2025-06-18", "2025-11-25", MODERN)
         assert (await client.list_tools()).tools
+
+
+AGENT = {"agent_id": "builder"}
+ENTRY = {"subject": "user", "predicate": "role"}
+# Calls by tool, in an order in which each succeeds and answers something.
+TYPED_CALLS = [
+    ("list_predicates", {}), ("remember", {**ENTRY, "value": "pilot"}), ("remember", {**ENTRY, "value": "pilot"}),
+    ("remember", {**ENTRY, "value": "captain", "replaces": [{"predicate": "role", "value": "cook"}]}),
+    ("remember", {"text": "I use helix now and live in Lisbon.", "statements": [
+        {"subject": "user", "predicate": "prefers_editor", "value": "helix", "evidence": "I use helix now"},
+        {"subject": "user", "predicate": "lives_in", "value": "Lisbon", "evidence": "live in Lisbon"}]}),
+    ("remember", {"text": "Nothing to file.", "statements": []}),
+    ("recall", {"subject": "user"}), ("recall", {"query": "editor", "with_sources": True}), ("recall", {"subject": "nobody"}),
+    ("explain", {"question": "role"}), ("memory_history", ENTRY), ("memory_history", {**ENTRY, "subject": "nobody"}), ("timeline", ENTRY),
+    ("timeline", {**ENTRY, "subject": "nobody"}), ("forget", {**ENTRY, "value": "captain"}), ("forget", {**ENTRY, "all": True}),
+    ("diff", {"from": "2024-01-01T00:00:00Z"}),
+]
+TEXT_CALLS = [
+    ("remember", {"text": "My cat is called Figaro."}), ("remember", {"text": "My cat is called Figaro."}),
+    ("remember", {"messages": [{"role": "user", "content": "I moved to Lisbon."}]}), ("recall", {}), ("recall", {"question": "cat"}),
+    ("recall", {"since": "2024-01-01T00:00:00Z"}), ("history", {"question": "cat"}), ("diff", {"from": "2024-01-01T00:00:00Z"}),
+    ("forget", {"text": "My cat is called Figaro."}),
+]
+AGENT_CALLS = [
+    ("agent_resume", {}), ("update_working_state", {"goal": "ship", "plan": ["a"], "step": 1}), ("agent_milestone", {"name": "half"}),
+    ("record_turn", {"role": "user", "content": "go"}), ("record_turn", {"role": "tool", "content": "x " * 9000, "name": "cat", "message_id": "m1"}),
+    ("recent_turns", {}), ("store_output", {"content": "long", "tool": "cat", "ref": "out"}), ("fetch_output", {"ref": "out"}),
+    ("set_pointer", {"name": "code", "type": "git_ref", "fields": {"branch": "main"}}), ("list_pointers", {}), ("remove_pointer", {"name": "code"}),
+    ("begin_action", {"tool": "deploy", "class": "external", "args": "{}"}), ("pending_actions", {}),
+    ("end_action", {"seq": 1, "status": "done", "result": "ok"}), ("agent_context", {}), ("working_state_history", {}), ("agent_release", {}),
+    ("agent_resume", {"defer_lease": True}), ("agent_acquire", {}), ("agent_release", {}),
+]
+
+
+@pytest.mark.ours
+def test_every_answer_fits_its_output_schema(any_space):
+    """Clients refuse a result that does not: each tool is called, and each kind of its answers checked."""
+    tools = {tool["name"]: tool for tool in any_space.rpc("tools/list", {}).json["result"]["tools"]}
+    calls = (TYPED_CALLS if "list_predicates" in tools else TEXT_CALLS) + [(tool, {**AGENT, **arguments}) for tool, arguments in AGENT_CALLS]
+    for name, arguments in calls:
+        result = any_space.rpc("tools/call", {"name": name, "arguments": arguments}).json["result"]
+        assert result["isError"] is False, (name, arguments, result)
+        jsonschema.Draft202012Validator(tools[name]["outputSchema"]).validate(result["structuredContent"])
+        jsonschema.Draft202012Validator(tools[name]["inputSchema"]).validate(arguments)
+        spoken = json.loads(result["content"][0]["text"])
+        structured = {key: value for key, value in result["structuredContent"].items() if key != "coverage"}
+        assert structured == (spoken if isinstance(spoken, dict) else {"result": spoken}), name
+    assert {name for name, _ in calls} == tools.keys()
+
+
+@pytest.mark.ours
+def test_every_schema_is_one(any_space):
+    for tool in any_space.rpc("tools/list", {}).json["result"]["tools"]:
+        jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+        jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
+        assert tool["annotations"].keys() >= {"readOnlyHint", "openWorldHint"}

@@ -8,6 +8,7 @@ mod demo;
 mod http;
 mod image;
 mod layers;
+mod npm;
 mod original;
 mod python;
 mod shell;

@@ -60,8 +60,11 @@ pub(crate) fn count(command: &mut Command) -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-/// The totals that a line of cargo test, nextest, pytest or our own scripts holds.
+/// The totals that a line of cargo test, nextest, pytest, Node or our own scripts holds.
 fn totals(line: &str) -> Option<Tally> {
+    if let Some(found) = node_total(line) {
+        return Some(found);
+    }
     let line = line.trim().trim_matches('=').trim();
     let counts = line.starts_with("test result:")
         || line.starts_with("Summary [")
@@ -81,6 +84,20 @@ fn totals(line: &str) -> Option<Tally> {
             .or_else(|| number_before(" ignored"))
             .unwrap_or(0),
     })
+}
+
+/// Node's test runner prints one number a line.
+fn node_total(line: &str) -> Option<Tally> {
+    let (word, number) = line.strip_prefix("\u{2139} ")?.split_once(' ')?;
+    let number = number.parse().ok()?;
+    let mut tally = Tally::default();
+    match word {
+        "pass" => tally.passed = number,
+        "fail" => tally.failed = number,
+        "skipped" => tally.skipped = number,
+        _ => return None,
+    }
+    Some(tally)
 }
 
 #[cfg(test)]
@@ -110,6 +127,9 @@ mod tests {
         check("5 passed in 0.20s", Some((5, 0, 0)));
         check("1 failed, 4 passed in 0.20s", Some((4, 1, 0)));
         check("40 passed, 0 failed", Some((40, 0, 0)));
+        check("\u{2139} pass 27", Some((27, 0, 0)));
+        check("\u{2139} fail 2", Some((0, 2, 0)));
+        check("\u{2139} tests 29", None);
         check("test foo ... ok", None);
         check("running 3 tests", None);
     }

@@ -1,5 +1,6 @@
 //! Every test that can run here.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,12 +12,12 @@ use crate::cluster::{self, Plane, Programs};
 use crate::original::Original;
 use crate::shell::{cargo, output, root, run as run_command, say, scratch, target};
 use crate::tally::{Tally, count};
-use crate::{chart, demo, python};
+use crate::{chart, demo, npm, python};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), embed, k8s, polign, python, differential,
-    /// chart, demo, pods.
+    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, k8s, polign, python, differential,
+    /// mcp, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -31,7 +32,7 @@ struct Part {
     run: fn() -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 12] = [
     Part {
         name: "rust",
         covered: false,
@@ -43,6 +44,12 @@ const PARTS: [Part; 10] = [
         covered: true,
         missing: || None,
         run: e2e,
+    },
+    Part {
+        name: "fuzz",
+        covered: false,
+        missing: || None,
+        run: fuzz,
     },
     Part {
         name: "embed",
@@ -73,6 +80,12 @@ const PARTS: [Part; 10] = [
         covered: false,
         missing: no_python,
         run: differential,
+    },
+    Part {
+        name: "mcp",
+        covered: false,
+        missing: no_npm,
+        run: mcp_clients,
     },
     Part {
         name: "chart",
@@ -168,6 +181,10 @@ fn no_node() -> Option<&'static str> {
     (!(cluster::node::possible() && python::available())).then_some(cluster::node::FIX)
 }
 
+fn no_npm() -> Option<&'static str> {
+    (!npm::available()).then_some(npm::FIX)
+}
+
 fn no_python() -> Option<&'static str> {
     (!python::available()).then_some(python::FIX)
 }
@@ -182,6 +199,21 @@ fn rust() -> anyhow::Result<Tally> {
     set_up(&mut command)?;
     count(&mut command)
 }
+
+/// Every reader of outside data, on many more inputs than the part `rust` takes: those whose tests
+/// say that they never panic.
+fn fuzz() -> anyhow::Result<Tally> {
+    let mut command = cargo();
+    command
+        .arg("test")
+        .args(SELECTION)
+        .args(["--quiet", "--lib", "--bins", "never_panic"])
+        .env("PROPTEST_CASES", FUZZ_CASES.to_string());
+    count(&mut command)
+}
+
+/// Of each reader; there are more than ten.
+const FUZZ_CASES: u32 = 20_000;
 
 /// The identity crate as others use it: with all its features, and embedded by a service outside
 /// the workspace, also with both providers of cryptography that its `jwks` may meet there.
@@ -335,6 +367,20 @@ impl Servers {
             admin_key_file,
         })
     }
+
+    /// What tells tests where they are.
+    fn environment(&self) -> [(&'static str, OsString); 5] {
+        [
+            ("RECALL_TEST_TYPED_URL", self.typed.url.clone().into()),
+            ("RECALL_TEST_OPEN_URL", self.open.url.clone().into()),
+            ("RECALL_TEST_TEXT_URL", self.text.url.clone().into()),
+            (
+                "RECALL_TEST_ADMIN_KEY_FILE",
+                self.admin_key_file.clone().into(),
+            ),
+            ("RECALL_TEST_PROGRAM", programs_dir().join("recall").into()),
+        ]
+    }
 }
 
 /// A file with an admin key for servers under test.
@@ -357,13 +403,28 @@ fn python_clients() -> anyhow::Result<Tally> {
         let mut command = python::python(&environment);
         command
             .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
-            .env("RECALL_TEST_TYPED_URL", &servers.typed.url)
-            .env("RECALL_TEST_OPEN_URL", &servers.open.url)
-            .env("RECALL_TEST_TEXT_URL", &servers.text.url)
-            .env("RECALL_TEST_ADMIN_KEY_FILE", &servers.admin_key_file);
+            .envs(servers.environment());
         tally += count(&mut command)?;
     }
+    let mut command = python::python(&python::environment(python::OPENAPI)?);
+    command
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
+        .current_dir(root().join("tests/openapi"))
+        .envs(servers.environment());
+    tally += count(&mut command)?;
     Ok(tally)
+}
+
+/// The official TypeScript SDKs and the conformance suite of MCP.
+fn mcp_clients() -> anyhow::Result<Tally> {
+    let dir = scratch("test-mcp")?;
+    npm::set_up(&dir)?;
+    let servers = Servers::start(&dir)?;
+    let mut node = crate::shell::command(dir.join("node_modules/.bin/node"));
+    node.args(["--test", "--test-reporter=spec"])
+        .current_dir(&dir)
+        .envs(servers.environment());
+    count(&mut node)
 }
 
 fn differential() -> anyhow::Result<Tally> {

@@ -12,6 +12,8 @@ use crate::records::read;
 
 /// How often ending a lease is tried while its owner keeps writing.
 const TRIES: u32 = 16;
+/// Agents counted with one request to the store.
+const COUNTED: u32 = 500;
 
 /// Agents of a namespace, in the order of their ids.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +56,40 @@ impl Agents {
             agents,
             next: page.next,
         })
+    }
+
+    /// Whether this agent would be new to a namespace that has `most` agents or more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the store cannot be asked.
+    pub async fn one_too_many(
+        &self,
+        ns: &Namespace,
+        agent: &AgentId,
+        most: u32,
+    ) -> Result<bool, Error> {
+        let seat = Seat {
+            ns: ns.clone(),
+            agent: agent.clone(),
+        };
+        if self.inner.head(&seat).await?.1.is_some() {
+            return Ok(false);
+        }
+        let (mut count, mut after) = (0, None);
+        while count < most as usize {
+            let store = &self.inner.store;
+            let page = store
+                .list(ns, RecordKind::Session, "", after.as_deref(), COUNTED)
+                .await?;
+            let keys = page.records.iter().map(|record| &record.key);
+            count += keys.filter(|key| key.parse::<AgentId>().is_ok()).count();
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        Ok(count >= most as usize)
     }
 
     /// One agent with its open actions, oldest first; `None` if nothing was ever kept of it.

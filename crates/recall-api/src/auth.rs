@@ -41,9 +41,12 @@ pub(crate) fn admin(grant: &Grant) -> Result<(), ApiError> {
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
-    let header = headers
-        .get(AUTHORIZATION)
-        .ok_or(ApiError::unauthenticated(MISSING))?;
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let header = sent.next().ok_or(ApiError::unauthenticated(MISSING))?;
+    // Whatever stands before the server may have looked at the other one.
+    if sent.next().is_some() {
+        return Err(ApiError::invalid("Authorization: sent more than once"));
+    }
     let text = header
         .to_str()
         .map_err(|_| ApiError::unauthenticated(UNKNOWN))?;
@@ -82,5 +85,15 @@ mod tests {
         check("Bearer ", None);
         check("", None);
         assert!(bearer(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn two_keys_are_one_too_many() {
+        let mut headers = HeaderMap::new();
+        for key in ["Bearer k", "Bearer k"] {
+            headers.append(AUTHORIZATION, HeaderValue::from_static(key));
+        }
+        let refused = bearer(&headers).expect_err("which one is meant?");
+        assert_eq!(refused.status.as_u16(), 400);
     }
 }

@@ -117,11 +117,35 @@ async fn drop_rest(body: &mut Body, most: u64) {
     }
 }
 
+/// The deepest nesting of a body. Nothing that is served nests beyond 4; what does only costs.
+const MAX_DEPTH: usize = 64;
+
+/// Refuses JSON that nests too deeply, before it is parsed.
+pub(crate) fn shallow(body: &[u8]) -> Result<(), ApiError> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in body {
+        match (in_string, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => in_string = !in_string,
+            (false, b'[' | b'{') => depth += 1,
+            (false, b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            let message = format!("the request body nests more than {MAX_DEPTH} deep");
+            return Err(ApiError::invalid(message));
+        }
+    }
+    Ok(())
+}
+
 /// Reads a JSON object. An empty body and `null` count as `{}`, as the contract has it.
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
     }
+    shallow(body)?;
     match serde_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(Value::Null) => Ok(Map::new()),
@@ -166,5 +190,27 @@ pub(crate) fn nothing_left(object: &Map<String, Value>, known: &str) -> Result<(
                 "{name}: unknown field; this request takes {known}"
             )))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &str, expected: bool) {
+        assert_eq!(shallow(body.as_bytes()).is_ok(), expected, "{body}");
+    }
+
+    #[test]
+    fn nesting_is_bounded_and_brackets_in_strings_are_text() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        check(&nested(MAX_DEPTH), true);
+        check(&nested(MAX_DEPTH + 1), false);
+        let text = |text: &str| format!("{{\"a\":\"{text}\"}}");
+        check(&text(&"[".repeat(1000)), true);
+        check(&text(&"\\\"[".repeat(1000)), true);
+        check(&format!("\"\\\\\"{}", nested(MAX_DEPTH + 1)), false);
+        check(&"[]".repeat(1000), true);
     }
 }

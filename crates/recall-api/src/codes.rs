@@ -28,7 +28,7 @@ const fn code(
 }
 
 /// Every error code there is, by status.
-pub static CODES: [Code; 21] = [
+pub static CODES: [Code; 23] = [
     code(
         "invalid_argument",
         &[400, 408, 413],
@@ -70,6 +70,12 @@ pub static CODES: [Code; 21] = [
         &[403],
         "An argument names another namespace, agent or session than the key's, or an admin key is used for memory.",
         "Leave the argument out, or use a key for what it names.",
+    ),
+    code(
+        "quota_exceeded",
+        &[403],
+        "The namespace holds as many facts, bytes or agents as the operator lets it.",
+        "Forget something, or ask the operator for more.",
     ),
     code(
         "not_pod_bound",
@@ -132,9 +138,15 @@ pub static CODES: [Code; 21] = [
         "Read again and decide again.",
     ),
     code(
+        "idempotency_key_reused",
+        &[422],
+        "The Idempotency-Key came with another request before.",
+        "Take a new key for a new request.",
+    ),
+    code(
         "rate_limited",
         &[429],
-        "Too many requests of this source, pod or tenant.",
+        "Too many requests of this source, pod, tenant or key.",
         "Wait for Retry-After.",
     ),
     code(

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 use crate::codes;
+use crate::limit::Rate;
 
 /// After damage, which only an operator can mend.
 const RETRY_AFTER_DAMAGE: Duration = Duration::from_secs(60);
@@ -16,6 +17,9 @@ const RETRY_AFTER_DAMAGE: Duration = Duration::from_secs(60);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// How much later some of those who were too many should come.
 const RETRY_SPREAD_MS: u64 = 1500;
+
+static RATE_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+static RATE: HeaderName = HeaderName::from_static("ratelimit");
 
 /// A refusal as the client sees it. Internal chains are logged where they arise and never put here.
 #[derive(Debug, Clone)]
@@ -25,6 +29,8 @@ pub struct ApiError {
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) allow: Option<&'static str>,
+    /// The rate that was not kept to.
+    pub(crate) rate: Option<Rate>,
 }
 
 impl ApiError {
@@ -36,6 +42,7 @@ impl ApiError {
             message: message.into(),
             retry_after: None,
             allow: None,
+            rate: None,
         }
     }
 
@@ -91,6 +98,25 @@ impl ApiError {
         Self::retry(status, "rate_limited", message, Some(after))
     }
 
+    /// Names the rate that was not kept to.
+    pub(crate) fn under(self, rate: Rate) -> Self {
+        Self {
+            rate: Some(rate),
+            ..self
+        }
+    }
+
+    pub(crate) fn quota_exceeded(message: String) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "quota_exceeded", message)
+    }
+
+    pub(crate) fn key_reused() -> Self {
+        let message =
+            "this Idempotency-Key was used for another request; take a new one".to_owned();
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(status, "idempotency_key_reused", message)
+    }
+
     fn retry(
         status: StatusCode,
         code: &'static str,
@@ -131,13 +157,33 @@ impl ApiError {
         if let Some(allow) = self.allow {
             headers.insert(header::ALLOW, HeaderValue::from_static(allow));
         }
+        if let Some(rate) = self.rate {
+            self.tell_rate(headers, rate);
+        }
         if let Some(after) = self.retry_after {
-            // Whole seconds on the wire; never 0, which clients take for "at once".
-            let seconds = after.as_millis().div_ceil(1000).max(1) as u64;
+            let seconds = whole_seconds(after);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
+
+    /// The rate and what is left of it: nothing until `t` seconds have passed.
+    fn tell_rate(&self, headers: &mut HeaderMap, rate: Rate) {
+        let period = whole_seconds(rate.period());
+        let wait = whole_seconds(self.retry_after.unwrap_or_default());
+        let policy = format!("\"key\";q={};w={period}", rate.count());
+        let state = format!("\"key\";r=0;t={wait}");
+        for (name, text) in [(&RATE_POLICY, policy), (&RATE, state)] {
+            if let Ok(value) = HeaderValue::try_from(text) {
+                headers.insert(name.clone(), value);
+            }
+        }
+    }
+}
+
+/// Whole seconds on the wire; never 0, which clients take for "at once".
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_millis().div_ceil(1000).max(1) as u64
 }
 
 #[derive(Serialize)]
@@ -211,6 +257,19 @@ impl From<recall_memory::Error> for ApiError {
             E::Invalid(message) => Self::invalid(message),
             E::Refused(message) => Self::new(StatusCode::BAD_REQUEST, "tool_error", message),
             E::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<recall_agent::Error> for ApiError {
+    fn from(error: recall_agent::Error) -> Self {
+        use recall_agent::Error as E;
+        match error {
+            E::Store(error) => error.into(),
+            E::Memory(error) => error.into(),
+            E::Refused(_) | E::Held { .. } | E::Lost { .. } | E::NotAcquired { .. } => {
+                Self::new(StatusCode::BAD_REQUEST, "tool_error", error.to_string())
+            }
         }
     }
 }

@@ -21,6 +21,16 @@ impl Rate {
     /// The longest time a rate may speak of.
     const MAX_PERIOD: Duration = Duration::from_secs(24 * 3600);
 
+    /// How many pass at once.
+    pub(crate) fn count(self) -> u32 {
+        self.count.get()
+    }
+
+    /// The time that a rate speaks of.
+    pub(crate) fn period(self) -> Duration {
+        self.period
+    }
+
     /// How long one request takes from what is allowed.
     fn cost(self) -> Duration {
         self.period / self.count.get()

@@ -9,10 +9,14 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderName, HeaderValue};
+use tracing::Instrument;
+use tracing::field::Empty;
 
 use crate::error::ApiError;
+use crate::framing;
 use crate::metrics::Route;
 use crate::state::Api;
+use crate::trace;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_BYTES: usize = 128;
@@ -28,14 +32,30 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
         .filter(|id| plain(id))
         .cloned();
     let id = id.unwrap_or_else(generate);
-    let response = next.run(request).await;
+    let last = framing::is_last(request.version(), request.headers());
+    let span = tracing::info_span!(
+        "request",
+        request_id = id.to_str().unwrap_or_default(),
+        trace_id = Empty,
+        parent_id = Empty,
+        http.response.status_code = Empty,
+        http.request.method = request.method().as_str(),
+        route = route.as_str(),
+    );
+    if let Some(parent) = trace::of(request.headers()) {
+        parent.note(&span);
+    }
+    let response = next.run(request).instrument(span.clone()).await;
     let mut response = finish(response, &id);
+    if last {
+        framing::end(response.headers_mut());
+    }
     let status = response.status();
     let elapsed = began.elapsed();
+    span.record("http.response.status_code", status.as_u16());
     api.metrics.request(route, status, elapsed);
     tracing::debug!(
-        request_id = id.to_str().unwrap_or_default(),
-        route = route.as_str(),
+        parent: &span,
         status = status.as_u16(),
         latency_us = elapsed.as_micros() as u64,
         "request answered"

@@ -1,12 +1,15 @@
 //! The routes and the order in which a request is checked.
 
 mod agents;
+mod batch;
 mod exchange;
 mod keys;
 mod memory;
 mod query;
 
-pub(crate) use memory::{count, writer};
+pub(crate) use agents::MAX_LISTED as MAX_AGENTS_LISTED;
+pub(crate) use batch::MAX_ITEMS;
+pub(crate) use memory::{OPERATIONS, call, writer};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -17,6 +20,7 @@ use axum::routing::any;
 use crate::auth;
 use crate::error::ApiError;
 use crate::mcp;
+use crate::openapi;
 use crate::request_id;
 use crate::state::Api;
 
@@ -24,6 +28,7 @@ use crate::state::Api;
 pub fn router(api: Api) -> Router {
     Router::new()
         .route("/healthz", any(|| async { "ok\n" }))
+        .route("/openapi.json", any(openapi::handle))
         .route("/mcp", any(mcp::handle))
         .route("/v1/auth/kubernetes", any(exchange::handle))
         .route("/v1", any(v1))
@@ -53,6 +58,14 @@ async fn v1(State(api): State<Api>, request: Request) -> Response {
         .strip_prefix("/v1/")
         .unwrap_or_default()
         .to_owned();
+    let manages = ["keys", "agents"].contains(&path.split('/').next().unwrap_or_default());
+    let _place = match manages {
+        false => None,
+        true => match api.bounds.pools.admin.enter().await {
+            Ok(place) => Some(place),
+            Err(error) => return error.into_response(),
+        },
+    };
     let answer = match path.split_once('/') {
         None if path == "agents" => agents::handle(&api, &grant, None, request).await,
         Some(("agents", rest)) => agents::handle(&api, &grant, Some(rest), request).await,

@@ -4,7 +4,10 @@ use recall_agent::Agents;
 use recall_keys::Keys;
 use recall_memory::Memory;
 
+use crate::bounds::Bounds;
 use crate::exchange::Exchange;
+use crate::hosts::Hosts;
+use crate::idempotency::Answers;
 use crate::metrics::Metrics;
 
 /// The largest body of a memory operation or an MCP message: 4 MiB.
@@ -23,6 +26,12 @@ pub struct Api {
     pub agents: Option<Agents>,
     /// The token exchange, if it is on.
     pub exchange: Option<Exchange>,
+    /// The answers of writes that clients gave a name.
+    pub answers: Answers,
+    /// What one key and one namespace may ask and keep.
+    pub bounds: Bounds,
+    /// From where `/mcp` may be reached.
+    pub hosts: Hosts,
     /// The version that `initialize` reports.
     pub version: &'static str,
     /// What is counted.

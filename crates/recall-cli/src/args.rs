@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 
 /// Works with a Recall server: bridges MCP over standard input and output, manages keys, and reads
 /// and writes memory.
@@ -88,6 +89,12 @@ pub(crate) struct TlsArgs<'a> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve MCP on standard input and output by passing it to the server.
+    ///
+    /// An MCP client starts it as a program of its own, with the server and the credential in the
+    /// environment. Messages are passed as they are, in every revision of the protocol, and answered as
+    /// soon as each call returns. In a pod the token is exchanged for a key at the first message; an
+    /// agent that was resumed through this process is released when it ends.
+    #[command(after_long_help = CONNECT_EXAMPLE)]
     Connect(ConnectArgs),
     /// Manage keys; needs an admin key.
     #[command(subcommand)]
@@ -107,7 +114,26 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Check every step from this process to its memory; names the one that fails and the fix.
     Doctor(DoctorArgs),
+    /// Print the completions of a shell, to be sourced by it.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page of this program or of one of its commands; read it with `man -l -`.
+    Man(ManArgs),
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// A command, such as connect.
+    #[arg(value_name = "COMMAND")]
+    pub(crate) of: Option<String>,
+}
+
+const CONNECT_EXAMPLE: &str = r#"In the settings of an MCP client:
+
+  {"mcpServers": {"recall": {"command": "recall", "args": ["connect"],
+    "env": {"RECALL_URL": "https://recall.example.com", "RECALL_API_KEY": "rcl_..."}}}}"#;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {

@@ -56,11 +56,29 @@ impl Client {
         key: Option<&SecretString>,
         body: Bytes,
     ) -> anyhow::Result<Answer> {
+        self.send_with(method, path, key, &HeaderMap::new(), body)
+            .await
+    }
+
+    /// As [`send`](Self::send), with further headers.
+    pub(crate) async fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&SecretString>,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> anyhow::Result<Answer> {
         let mut request = Request::builder()
             .method(method)
             .uri(self.server.at(path)?)
-            .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/json");
+        if !headers.contains_key(header::ACCEPT) {
+            request = request.header(header::ACCEPT, "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
         if let Some(key) = key {
             let mut bearer = http::HeaderValue::try_from(format!("Bearer {}", key.expose_secret()))
                 .context("the key holds characters that cannot be sent")?;

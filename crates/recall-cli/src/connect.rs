@@ -1,31 +1,37 @@
 //! `recall connect`: MCP on standard input and output, passed to the server message by message.
 
+mod failure;
+mod headers;
+mod lines;
 mod message;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::args::{ConnectArgs, ServerArgs};
 use crate::output::say;
 use crate::session::Session;
 
-use message::{Message, failure};
+use lines::{Line, read_line, write_lines};
+use message::Message;
 
 /// Calls under way at once; more wait their turn.
 const CONCURRENT: usize = 64;
-/// The longest line that is read. The server takes 4 MiB; this only bounds memory.
-const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
-/// Calls under way and releases are given this long once the input ends.
-const GRACE: Duration = Duration::from_millis(1500);
+/// Calls under way are given this long once the input ends, and then releases their time: clients
+/// end a bridge by force after 2 s.
+const CALLS_GRACE: Duration = Duration::from_millis(1100);
+const RELEASE_GRACE: Duration = Duration::from_millis(700);
+/// A client that asks what the server is gives up at 10 s.
+const PROBE_PATIENCE: Duration = Duration::from_secs(8);
 
 /// Runs the bridge until the input ends or the process is told to stop.
 pub(crate) async fn run(server: &ServerArgs, arguments: &ConnectArgs) -> anyhow::Result<()> {
@@ -33,10 +39,7 @@ pub(crate) async fn run(server: &ServerArgs, arguments: &ConnectArgs) -> anyhow:
     if arguments.eager {
         session.prepare().await?;
     }
-    let bridge = Bridge {
-        session,
-        held: Arc::default(),
-    };
+    let bridge = Bridge::new(session);
     let outcome = tokio::select! {
         outcome = bridge.pump(tokio::io::stdin(), tokio::io::stdout()) => outcome,
         () = terminated() => Ok(()),
@@ -61,9 +64,22 @@ struct Bridge {
     session: Arc<Session>,
     /// Agents resumed through this very process.
     held: Arc<Mutex<BTreeSet<String>>>,
+    /// Calls that the client may call off, by id: those of the revision without a handshake, where
+    /// that ends the call. In the others it is a message like any other.
+    under_way: Arc<StdMutex<HashMap<String, oneshot::Sender<()>>>>,
+    probe_patience: Duration,
 }
 
 impl Bridge {
+    fn new(session: Arc<Session>) -> Self {
+        Self {
+            session,
+            held: Arc::default(),
+            under_way: Arc::default(),
+            probe_patience: PROBE_PATIENCE,
+        }
+    }
+
     /// Reads lines, answers each as soon as its call returns, in any order.
     async fn pump(
         &self,
@@ -77,11 +93,15 @@ impl Bridge {
         let mut input = BufReader::new(input);
         while let Some(line) = read_line(&mut input).await? {
             while calls.try_join_next().is_some() {}
-            for message in message::split(&line) {
+            for message in messages(&line) {
+                if self.calls_off(&message) {
+                    continue;
+                }
                 let place = Arc::clone(&places).acquire_owned().await?;
                 let (bridge, answers) = (self.clone(), answers.clone());
+                let called_off = self.register(&message);
                 calls.spawn(async move {
-                    if let Some(answer) = bridge.answer(message).await {
+                    if let Some(answer) = bridge.answer(message, called_off).await {
                         let _ = answers.send(answer).await;
                     }
                     drop(place);
@@ -90,47 +110,96 @@ impl Bridge {
         }
         drop(answers);
         let finished = async { while calls.join_next().await.is_some() {} };
-        if tokio::time::timeout(GRACE, finished).await.is_err() {
+        if tokio::time::timeout(CALLS_GRACE, finished).await.is_err() {
             say("recall connect: calls still under way were given up");
             calls.abort_all();
         }
         writer.await.context("standard output")?
     }
 
-    async fn answer(&self, message: Result<Message, String>) -> Option<String> {
+    /// Ends the call that a message calls off, if it is one that ends by it.
+    fn calls_off(&self, message: &Result<Message, String>) -> bool {
+        let Ok(Message {
+            cancels: Some(id), ..
+        }) = message
+        else {
+            return false;
+        };
+        let call = self.under_way().remove(id);
+        call.is_some_and(|call| call.send(()).is_ok())
+    }
+
+    fn register(&self, message: &Result<Message, String>) -> Option<oneshot::Receiver<()>> {
+        let message = message.as_ref().ok()?;
+        message.stateless.as_ref()?;
+        let id = message.id.clone()?;
+        let (call_off, called_off) = oneshot::channel();
+        self.under_way().insert(id, call_off);
+        Some(called_off)
+    }
+
+    fn under_way(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<()>>> {
+        // Whoever panicked left a map that still tells the truth.
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn answer(
+        &self,
+        message: Result<Message, String>,
+        called_off: Option<oneshot::Receiver<()>>,
+    ) -> Option<String> {
         let message = match message {
             Ok(message) => message,
-            Err(why) => return Some(failure(&Value::Null, -32700, &why)),
+            Err(why) => return Some(failure::malformed(&why)),
         };
-        let answer = self
-            .session
-            .call(Method::POST, "/mcp", message.body.clone())
-            .await;
-        let (code, text) = match answer {
-            Ok(answer) if answer.status == StatusCode::ACCEPTED => return None,
-            Ok(answer) if answer.status == StatusCode::OK => {
-                self.note_agents(&message, &answer.body).await;
+        let Some(called_off) = called_off else {
+            return self.pass(&message).await;
+        };
+        let answer = tokio::select! {
+            answer = self.pass(&message) => answer,
+            Ok(()) = called_off => return None,
+        };
+        if let Some(id) = &message.id {
+            self.under_way().remove(id);
+        }
+        answer
+    }
+
+    /// Passes a message on and its answer back.
+    async fn pass(&self, message: &Message) -> Option<String> {
+        let headers = message.stateless.as_ref();
+        let headers = headers.map(headers::Repeated::to_headers);
+        let call = self.session.call_with(
+            Method::POST,
+            "/mcp",
+            headers.unwrap_or_default(),
+            message.body.clone(),
+        );
+        let answer = match message.probes {
+            true => tokio::time::timeout(self.probe_patience, call).await,
+            false => Ok(call.await),
+        };
+        let error = match answer {
+            Ok(Ok(answer)) if answer.status == StatusCode::ACCEPTED => return None,
+            Ok(Ok(answer)) if answer.status == StatusCode::OK => {
+                self.note_agents(message, &answer.body).await;
                 return Some(one_line(&answer.body));
             }
-            Ok(answer) => {
-                let code = if answer.status == StatusCode::UNAUTHORIZED {
-                    -32001
-                } else {
-                    -32000
-                };
-                let (name, text) = answer.error();
-                (
-                    code,
-                    format!("HTTP {}: {text} ({name})", answer.status.as_u16()),
-                )
+            Ok(Ok(answer)) if message.id.is_some() && failure::is_json_rpc(&answer.body) => {
+                return Some(one_line(&answer.body));
             }
-            Err(failure) => (-32000, failure.message),
+            Ok(Ok(answer)) => failure::refused(message, &answer),
+            Ok(Err(unsent)) => failure::unsent(message, &unsent),
+            Err(_) => failure::not_ready(),
         };
         match &message.id {
-            Some(id) => Some(failure(id, code, &text)),
+            Some(id) => Some(failure::line(id, &error)),
             None => {
                 say(&format!(
-                    "recall connect: a notification was not taken: {text}"
+                    "recall connect: a notification was not taken: {}",
+                    error["message"].as_str().unwrap_or_default()
                 ));
                 None
             }
@@ -173,38 +242,20 @@ impl Bridge {
                 }
             }
         };
-        if tokio::time::timeout(GRACE, all).await.is_err() {
+        if tokio::time::timeout(RELEASE_GRACE, all).await.is_err() {
             say("recall connect: not every agent was released in time");
         }
     }
 }
 
-/// A line without its end; `None` at the end of the input. A line over the limit ends the bridge:
-/// what follows it could not be told from its rest.
-async fn read_line(input: &mut (impl AsyncBufReadExt + Unpin)) -> anyhow::Result<Option<Vec<u8>>> {
-    use tokio::io::AsyncReadExt;
-    let mut line = Vec::new();
-    let count = input
-        .take(MAX_LINE_BYTES)
-        .read_until(b'\n', &mut line)
-        .await?;
-    if count as u64 == MAX_LINE_BYTES {
-        anyhow::bail!("a line of more than {MAX_LINE_BYTES} bytes");
+fn messages(line: &Line) -> Vec<Result<Message, String>> {
+    match line {
+        Line::Whole(line) => message::split(line),
+        Line::TooLong => {
+            let most = lines::MAX_LINE_BYTES;
+            vec![Err(format!("this line is longer than {most} bytes"))]
+        }
     }
-    Ok((count > 0).then_some(line))
-}
-
-/// One writer, so that lines never mix.
-async fn write_lines(
-    mut output: impl AsyncWrite + Unpin,
-    mut queue: mpsc::Receiver<String>,
-) -> anyhow::Result<()> {
-    while let Some(mut line) = queue.recv().await {
-        line.push('\n');
-        output.write_all(line.as_bytes()).await?;
-        output.flush().await?;
-    }
-    Ok(())
 }
 
 /// JSON may hold line ends only between its tokens, where a blank says the same.

@@ -10,6 +10,7 @@ mod doctor;
 mod key;
 mod memory;
 mod output;
+mod pages;
 mod server;
 mod session;
 mod time;
@@ -52,6 +53,11 @@ async fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Forget(arguments) => memory::forget(&cli.server, arguments).await,
         Command::History(arguments) => memory::history(&cli.server, arguments).await,
         Command::Diff(arguments) => memory::diff(&cli.server, arguments).await,
+        Command::Completions { shell } => {
+            pages::completions(shell);
+            Ok(())
+        }
+        Command::Man(arguments) => pages::man(&arguments),
         Command::Doctor(arguments) => doctor::run(&cli.server, &arguments).await,
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 
 use crate::args::ServerArgs;
@@ -70,13 +70,24 @@ impl Session {
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Failure> {
+        self.call_with(method, path, HeaderMap::new(), body).await
+    }
+
+    /// As [`call`](Self::call), with further headers.
+    pub(crate) async fn call_with(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, Failure> {
         let deadline = Instant::now() + TIMEOUT;
         let mut replaced = false;
         let mut key = self.key(deadline).await?;
         loop {
             let answer = self
                 .client
-                .send(method.clone(), path, Some(&key), body.clone())
+                .send_with(method.clone(), path, Some(&key), &headers, body.clone())
                 .await
                 .map_err(|error| unreachable(&error))?;
             match answer.status {

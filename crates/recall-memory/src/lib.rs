@@ -43,6 +43,6 @@ mod writer;
 pub use answer::{Answer, Coverage, EmptyReason, Indexes, Vectors, WhyNot};
 pub use args::Args;
 pub use error::Error;
-pub use memory::{Config, Memory, Operation, Stats, Surface, Writer};
+pub use memory::{Config, Memory, Operation, Stats, Surface, Usage, Writer};
 pub use models::{Ask, Embedder, Extractor, ModelError, ModelFuture, Models};
 pub use registry::{Cardinality, PredicateInfo, Registry, RegistryError, ValueType};

@@ -121,6 +121,15 @@ pub struct Stats {
     pub extraction_failures: u64,
 }
 
+/// How much a namespace holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Statements that are believed now.
+    pub facts: u32,
+    /// The bytes that everything ever stated takes in memory, about.
+    pub bytes: u64,
+}
+
 impl Memory {
     /// A memory over a store.
     #[must_use]
@@ -212,6 +221,21 @@ impl Memory {
             .search(ns, recall.question(), |find, now| recall.answer(find, now))
             .await?;
         serde_json::from_slice(&answer.json).map_err(|error| Error::refused(error.to_string()))
+    }
+
+    /// How much a namespace holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] when the namespace could not be read.
+    pub async fn usage(&self, ns: &Namespace) -> Result<Usage, Error> {
+        let usage = |view: &View, _| {
+            Ok(Usage {
+                facts: view.held(),
+                bytes: view.bytes() as u64,
+            })
+        };
+        self.look(ns, usage).await
     }
 
     /// Figures about the views.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use prometheus_client::registry::Registry;
 use recall_agent::Agents;
-use recall_api::{AdminState, Api, Check, admin_router, router};
+use recall_api::{AdminState, Answers, Api, Bounds, Check, Hosts, admin_router, router};
 use recall_keys::{Keys, parse_bootstrap_key, parse_static_keys};
 use recall_memory::{Memory, Registry as Predicates, Surface};
 use recall_store::{Clock, Store, SystemClock};
@@ -94,6 +94,13 @@ impl Server {
             memory,
             agents,
             exchange,
+            answers: Answers::default(),
+            bounds: Bounds::new(config.limit_per_key, config.quotas),
+            hosts: Hosts::new(
+                config.allowed_origins.clone(),
+                config.allowed_hosts.clone(),
+                config.listen.ip().is_loopback(),
+            ),
             version: env!("CARGO_PKG_VERSION"),
             metrics,
         };

@@ -1,5 +1,6 @@
 //! From settings to a running server that ends on a signal.
 
+use recall_telemetry::Traces;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Settings};
@@ -9,7 +10,14 @@ use crate::run::{Server, run};
 /// Parses, starts, and serves until SIGTERM or SIGINT.
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     let config = Config::parse(settings)?;
-    recall_telemetry::init(config.log_format, &config.log_filter).map_err(|error| {
+    let traces = config.otlp_endpoint.clone().map(|endpoint| Traces {
+        endpoint,
+        ratio: config.trace_ratio,
+        version: env!("CARGO_PKG_VERSION"),
+    });
+    let logging = recall_telemetry::init(config.log_format, &config.log_filter, traces);
+    // Dropped at the end, it sends the last spans.
+    let _flush = logging.map_err(|error| {
         let allowed = error.to_string();
         let (value, origin) = settings
             .get("log-filter")

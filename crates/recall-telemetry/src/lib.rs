@@ -1,12 +1,18 @@
-//! Logging of Recall's programs from one setting.
+//! Logging of Recall's programs from one setting, and their traces.
+
+mod otlp;
 
 use std::io::IsTerminal;
 use std::str::FromStr;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{LevelFilter, ParseError, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+pub use otlp::{Endpoint, Flush, InvalidEndpoint, Traces};
+
+use otlp::Collector;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,28 +61,44 @@ pub enum Error {
     /// The process logs already.
     #[error(transparent)]
     Twice(#[from] TryInitError),
+    /// The thread that sends traces could not be started.
+    #[error("traces cannot be sent: {0}")]
+    Thread(#[from] std::io::Error),
 }
 
-/// Starts logging to standard error. `filter` is a list of `target=level` such as
-/// `info,recall_api=debug`.
+/// Starts logging to standard error, and sending traces if they go anywhere. `filter` is a list of
+/// `target=level` such as `info,recall_api=debug`. What it answers sends the last spans when dropped.
 ///
 /// # Errors
 ///
 /// [`Error`] for a filter that cannot be read, or when the process logs already.
-pub fn init(format: LogFormat, filter: &str) -> Result<(), Error> {
+pub fn init(
+    format: LogFormat,
+    filter: &str,
+    traces: Option<Traces>,
+) -> Result<Option<Flush>, Error> {
     let filter = EnvFilter::builder().parse(filter)?;
-    let registry = tracing_subscriber::registry().with(filter);
+    let (collector, flush) = match traces.map(Traces::start).transpose()? {
+        Some((collector, flush)) => (Some(collector), Some(flush)),
+        None => (None, None),
+    };
+    let wanted = filter_fn(Collector::wants).with_max_level_hint(LevelFilter::DEBUG);
+    let collector = collector.map(|collector| collector.with_filter(wanted));
+    let registry = tracing_subscriber::registry().with(collector);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match format {
         LogFormat::Text => {
             let ansi = std::io::stderr().is_terminal();
-            registry
-                .with(lines.with_target(false).with_ansi(ansi))
-                .try_init()?;
+            let lines = lines.with_target(false).with_ansi(ansi);
+            registry.with(lines.with_filter(filter)).try_init()?;
         }
-        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init()?,
+        LogFormat::Json => {
+            // The one span of a request tells all; a list of it would say it twice.
+            let lines = lines.json().flatten_event(true).with_span_list(false);
+            registry.with(lines.with_filter(filter)).try_init()?;
+        }
     }
-    Ok(())
+    Ok(flush)
 }
 
 #[cfg(test)]
@@ -93,7 +115,7 @@ mod tests {
     #[test]
     fn a_filter_that_cannot_be_read_is_refused() {
         assert!(matches!(
-            init(LogFormat::Json, "recall=loud"),
+            init(LogFormat::Json, "recall=loud", None),
             Err(Error::Filter(_))
         ));
     }

@@ -1,5 +1,7 @@
 //! `tools/call`.
 
+use std::fmt;
+
 use recall_agent::{Agents, Session, SessionKind, Tool};
 use recall_keys::Grant;
 use recall_memory::{Answer, Args, Operation};
@@ -9,8 +11,21 @@ use super::tools;
 use crate::arguments;
 use crate::auth;
 use crate::error::ApiError;
-use crate::routes::{count, writer};
+use crate::routes::{self, writer};
 use crate::state::Api;
+
+/// How much of a name that no tool has is repeated.
+const MAX_NAME_CHARS: usize = 128;
+
+/// No tool has this name. The two eras of the protocol tell it differently.
+#[derive(Debug)]
+pub(super) struct UnknownTool(String);
+
+impl fmt::Display for UnknownTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown memory tool {:?}", self.0)
+    }
+}
 
 /// Runs a tool. What the tool refuses is a result that says so; only trouble that has nothing to do
 /// with the call (the store away, the key not allowed) is an HTTP error.
@@ -18,15 +33,25 @@ pub(super) async fn call(
     api: &Api,
     grant: &Grant,
     mut params: Map<String, Value>,
-) -> Result<Value, ApiError> {
+) -> Result<Result<Value, UnknownTool>, ApiError> {
     let name = match params.remove("name") {
         Some(Value::String(name)) => name,
         Some(_) | None => String::new(),
     };
-    let Some(tool) = known(api, &name) else {
-        let name: String = name.chars().take(128).collect();
-        return Ok(refusal(&format!("unknown memory tool {name:?}")));
-    };
+    match known(api, &name) {
+        Some(tool) => run(api, grant, tool, params).await.map(Ok),
+        None => Ok(Err(UnknownTool(
+            name.chars().take(MAX_NAME_CHARS).collect(),
+        ))),
+    }
+}
+
+async fn run(
+    api: &Api,
+    grant: &Grant,
+    tool: Known<'_>,
+    mut params: Map<String, Value>,
+) -> Result<Value, ApiError> {
     let mut arguments = match params.remove("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments,
@@ -37,16 +62,15 @@ pub(super) async fn call(
         Err(error) => return Ok(refusal(&coded(&error))),
     };
     let namespace = auth::namespace(grant)?;
+    let _place = api.bounds.pools.memory.enter().await?;
+    if let Some(refusal) = beyond(api, grant, &tool, &arguments).await? {
+        return Ok(refusal);
+    }
     match tool {
         Known::Memory(operation) => {
             let args = Args::from(arguments);
-            let answer = api
-                .memory
-                .call(namespace, &writer(grant, named), operation, args)
-                .await;
-            if let Ok(answer) = &answer {
-                count(api, answer);
-            }
+            let writer = writer(grant, named);
+            let answer = routes::call(api, namespace, &writer, operation, args).await;
             memory_answer(operation, answer)
         }
         Known::Agent(agents, tool) => {
@@ -57,6 +81,36 @@ pub(super) async fn call(
             let session = session(grant);
             agent_answer(agents.call(namespace, &session, tool, arguments).await)
         }
+    }
+}
+
+/// The refusal of a call that adds to a namespace that is full.
+async fn beyond(
+    api: &Api,
+    grant: &Grant,
+    tool: &Known<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Option<Value>, ApiError> {
+    let namespace = auth::namespace(grant)?;
+    let within = match tool {
+        Known::Memory(operation) => api.bounds.keep(&api.memory, namespace, *operation).await,
+        Known::Agent(agents, Tool::Resume) => {
+            let named = grant
+                .agent
+                .as_deref()
+                .or(arguments.get("agent_id").and_then(Value::as_str));
+            match named.and_then(|agent| agent.parse().ok()) {
+                Some(agent) => api.bounds.begin(agents, namespace, &agent).await,
+                // The tool itself says what is wrong with it.
+                None => Ok(()),
+            }
+        }
+        Known::Agent(..) => Ok(()),
+    };
+    match within {
+        Ok(()) => Ok(None),
+        Err(error) if error.code == "quota_exceeded" => Ok(Some(refusal(&coded(&error)))),
+        Err(error) => Err(error),
     }
 }
 
@@ -95,27 +149,29 @@ fn memory_answer(
 ) -> Result<Value, ApiError> {
     match answer {
         Ok(answer) => {
-            let mut result = success(&String::from_utf8_lossy(&answer.json));
+            let text = String::from_utf8_lossy(&answer.json);
+            let mut structured = structured(read(&answer.json));
             if operation.reads() {
-                result["structuredContent"] = structured(&answer);
+                let coverage = read(&answer.coverage.to_json(answer.revision));
+                structured.insert("coverage".to_owned(), coverage);
             }
-            Ok(result)
+            Ok(success(&text, structured))
         }
         Err(error) => memory_refusal(error),
     }
 }
 
-/// The answer as an object, which it must be in every revision of the protocol, with what it was
-/// taken from. Clients that prefer it to the text miss nothing.
-fn structured(answer: &Answer) -> Value {
-    let read = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap_or_default();
-    let mut object = match read(&answer.json) {
+/// The answer as an object, which it must be in most revisions of the protocol. Clients that prefer
+/// it to the text miss nothing.
+fn structured(answer: Value) -> Map<String, Value> {
+    match answer {
         Value::Object(object) => object,
         other => Map::from_iter([("result".to_owned(), other)]),
-    };
-    let coverage = read(&answer.coverage.to_json(answer.revision));
-    object.insert("coverage".to_owned(), coverage);
-    Value::Object(object)
+    }
+}
+
+fn read(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_default()
 }
 
 fn memory_refusal(error: recall_memory::Error) -> Result<Value, ApiError> {
@@ -129,7 +185,7 @@ fn memory_refusal(error: recall_memory::Error) -> Result<Value, ApiError> {
 fn agent_answer(answer: Result<Value, recall_agent::Error>) -> Result<Value, ApiError> {
     use recall_agent::Error as E;
     match answer {
-        Ok(answer) => Ok(success(&answer.to_string())),
+        Ok(answer) => Ok(success(&answer.to_string(), structured(answer))),
         Err(E::Store(error)) => Err(error.into()),
         Err(E::Memory(error)) => memory_refusal(error),
         Err(
@@ -145,10 +201,12 @@ fn coded(error: &ApiError) -> String {
     }
 }
 
-fn success(text: &str) -> Value {
-    json!({ "content": [{ "type": "text", "text": text }], "isError": false })
+fn success(text: &str, structured: Map<String, Value>) -> Value {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": false });
+    result["structuredContent"] = Value::Object(structured);
+    result
 }
 
-fn refusal(text: &str) -> Value {
+pub(super) fn refusal(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": true })
 }

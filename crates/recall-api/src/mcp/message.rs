@@ -1,8 +1,14 @@
 //! JSON-RPC messages as they come in.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::body::describe;
+use super::failure::Failure;
+use crate::body::{self, describe};
+
+/// The key of a request's own metadata that names the revision it speaks.
+pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+/// The key under which it says what the client can do.
+pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request, or a notification if it has no id.
 #[derive(Debug)]
@@ -11,46 +17,14 @@ pub(super) struct Incoming {
     pub(super) id: Option<Value>,
     pub(super) method: String,
     pub(super) params: Option<Value>,
-}
-
-/// A JSON-RPC error.
-#[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) code: i32,
-    pub(super) message: String,
-}
-
-/// What a method answers.
-pub(super) type Outcome = Result<Value, Failure>;
-
-impl Failure {
-    fn parse(message: impl Into<String>) -> Self {
-        Self {
-            code: -32700,
-            message: message.into(),
-        }
-    }
-
-    pub(super) fn invalid_params(message: impl Into<String>) -> Self {
-        Self {
-            code: -32602,
-            message: message.into(),
-        }
-    }
-
-    pub(super) fn method_not_found() -> Self {
-        let message = "this server has no such method; it serves initialize, ping, tools/list and \
-                       tools/call";
-        Self {
-            code: -32601,
-            message: message.to_owned(),
-        }
-    }
+    /// Whether it says `"jsonrpc": "2.0"`.
+    pub(super) versioned: bool,
 }
 
 impl Incoming {
     /// Reads one message. Batches are not part of the protocol.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Failure> {
+        body::shallow(body).map_err(|error| Failure::parse(error.message))?;
         let value: Value =
             serde_json::from_slice(body).map_err(|error| Failure::parse(describe(&error)))?;
         let Value::Object(mut object) = value else {
@@ -71,6 +45,34 @@ impl Incoming {
             id: object.remove("id"),
             method,
             params,
+            versioned: object
+                .get("jsonrpc")
+                .is_some_and(|version| version == "2.0"),
         })
     }
+
+    /// Whether its id is one by the letter of the protocol.
+    pub(super) fn is_named(&self) -> bool {
+        self.id.as_ref().is_some_and(names)
+    }
+
+    /// A member of the parameters.
+    pub(super) fn param(&self, name: &str) -> Option<&Value> {
+        self.params.as_ref()?.get(name)
+    }
+
+    /// The request's metadata.
+    pub(super) fn meta(&self) -> Option<&Map<String, Value>> {
+        self.param("_meta")?.as_object()
+    }
+
+    /// The revision that the request's metadata claims, whatever it is.
+    pub(super) fn claim(&self) -> Option<&Value> {
+        self.meta()?.get(VERSION_KEY)
+    }
+}
+
+/// Whether a value can be the id of a request.
+pub(super) fn names(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
 }

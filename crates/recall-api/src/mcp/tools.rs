@@ -1,12 +1,15 @@
 //! The tools of each surface, and what a model is told about them.
 
 mod agent;
+mod output;
 mod text;
 mod typed;
 
 use recall_agent::Tool as AgentTool;
 use recall_memory::{Operation, Surface};
 use serde_json::{Map, Value, json};
+
+use crate::state::Api;
 
 /// A tool as it is advertised, and the operation behind it.
 pub(super) struct Tool {
@@ -17,13 +20,36 @@ pub(super) struct Tool {
     /// What it does to the memory.
     effect: Effect,
     schema: fn() -> Value,
+    answer: fn() -> Value,
 }
 
+/// What a tool does to what is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effect {
     Reads,
+    /// Adds, and the same again adds nothing.
     Adds,
+    /// Adds each time.
+    Appends,
+    /// Takes something away, and the same again takes nothing more.
     Withdraws,
+    /// May put something in the place of what was there.
+    Replaces,
+}
+
+impl Effect {
+    /// The hints of the protocol. Absent ones mean the worst.
+    fn annotations(self) -> Value {
+        match self {
+            Self::Reads => json!({ "readOnlyHint": true, "openWorldHint": false }),
+            Self::Adds | Self::Appends | Self::Withdraws | Self::Replaces => json!({
+                "readOnlyHint": false,
+                "destructiveHint": matches!(self, Self::Withdraws | Self::Replaces),
+                "idempotentHint": matches!(self, Self::Adds | Self::Withdraws),
+                "openWorldHint": false,
+            }),
+        }
+    }
 }
 
 /// The tool of this name, if the surface has it.
@@ -31,10 +57,26 @@ pub(super) fn find(surface: Surface, name: &str) -> Option<&'static Tool> {
     table(surface).iter().find(|tool| tool.name == name)
 }
 
-/// The tools as `tools/list` shows them, in a fixed order.
+/// What an operation takes and answers where it is no tool, if the surface has it.
+pub(crate) fn schemas(surface: Surface, operation: Operation) -> Option<(Value, Value)> {
+    let tool = table(surface)
+        .iter()
+        .find(|tool| tool.operation == operation)?;
+    let answer = (tool.answer)();
+    let bare = answer.pointer("/properties/result").cloned();
+    Some(((tool.schema)(), bare.unwrap_or(answer)))
+}
+
+/// The tools as `tools/list` shows them.
+pub(super) fn list(api: &Api) -> Vec<Value> {
+    let (memory, agents) = (&api.memory, api.agents.is_some());
+    all(memory.surface(), agents, memory.reads_texts())
+}
+
+/// The tools in a fixed order.
 ///
 /// Where `reads` says that texts are read by a model, they may come without statements.
-pub(super) fn list(surface: Surface, agents: bool, reads: bool) -> Vec<Value> {
+fn all(surface: Surface, agents: bool, reads: bool) -> Vec<Value> {
     let mut tools: Vec<_> = table(surface).iter().map(Tool::advertise).collect();
     if reads && surface == Surface::Typed {
         let remember = tools.iter_mut().find(|tool| tool["name"] == "remember");
@@ -57,25 +99,20 @@ fn table(surface: Surface) -> &'static [Tool] {
 
 impl Tool {
     fn advertise(&self) -> Value {
+        let answer = match self.effect {
+            Effect::Reads => output::with_coverage((self.answer)()),
+            Effect::Adds | Effect::Appends | Effect::Withdraws | Effect::Replaces => {
+                (self.answer)()
+            }
+        };
         json!({
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "inputSchema": (self.schema)(),
-            "annotations": self.annotations(),
+            "outputSchema": answer,
+            "annotations": self.effect.annotations(),
         })
-    }
-
-    fn annotations(&self) -> Value {
-        match self.effect {
-            Effect::Reads => json!({ "readOnlyHint": true, "openWorldHint": false }),
-            Effect::Adds | Effect::Withdraws => json!({
-                "readOnlyHint": false,
-                "destructiveHint": self.effect == Effect::Withdraws,
-                "idempotentHint": true,
-                "openWorldHint": false,
-            }),
-        }
     }
 }
 
@@ -140,7 +177,7 @@ mod tests {
     #[test]
     fn agent_tools_come_last_and_only_where_they_work() {
         for surface in [Surface::Text, Surface::Typed] {
-            let (without, with) = (list(surface, false, false), list(surface, true, false));
+            let (without, with) = (all(surface, false, false), all(surface, true, false));
             assert_eq!(without, with[..without.len()]);
             assert_eq!(with.len() - without.len(), AgentTool::ALL.len());
             assert_eq!(with[without.len()]["name"], "agent_resume");
@@ -149,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_text_may_come_alone_where_a_model_reads_it() {
-        let choices = |reads| list(Surface::Typed, false, reads)[1]["inputSchema"]["oneOf"].clone();
+        let choices = |reads| all(Surface::Typed, false, reads)[1]["inputSchema"]["oneOf"].clone();
         assert_eq!(choices(false)[1]["required"], json!(["text", "statements"]));
         assert_eq!(choices(true)[1]["required"], json!(["text"]));
     }
@@ -157,10 +194,12 @@ mod tests {
     #[test]
     fn every_tool_is_described_and_closed() {
         for surface in [Surface::Text, Surface::Typed] {
-            for tool in list(surface, true, true) {
+            for tool in all(surface, true, true) {
                 let schema = &tool["inputSchema"];
                 assert_eq!(schema["type"], "object", "{tool}");
                 assert_eq!(schema["additionalProperties"], false, "{tool}");
+                // An array at the root of one makes clients refuse the whole list.
+                assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
                 assert!(
                     tool["description"]
                         .as_str()

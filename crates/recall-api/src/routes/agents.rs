@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::state::Api;
 
 /// The most agents of one page.
-const MAX_LISTED: u32 = 200;
+pub(crate) const MAX_LISTED: u32 = 200;
 
 /// `path` is what follows `/v1/agents/`; none for the collection.
 pub(super) async fn handle(

@@ -35,6 +35,7 @@ pub(super) async fn handle(State(api): State<Api>, request: Request) -> Result<R
         return Err(refused.error);
     }
     let token = token(request).await?;
+    let _place = api.bounds.pools.exchange.enter().await?;
     let outcome = exchange.mint(&api.keys, &token).await;
     if let Some(waited) = exchange.waited(&token, &outcome) {
         api.metrics.unclaimed_wait(waited);

@@ -3,16 +3,24 @@
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use recall_keys::Grant;
 use recall_memory::{Answer, Args, Coverage, EmptyReason, Operation, Writer};
+use recall_store::{Namespace, Revision};
+use serde_json::{Map, Value};
+use tracing::Instrument;
 
+use super::batch;
 use crate::arguments;
 use crate::auth;
 use crate::body;
 use crate::error::ApiError;
+use crate::idempotency::{Kept, Stamp};
 use crate::state::{Api, MAX_BODY_BYTES};
+use crate::trace;
 
+static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 static REVISION: HeaderName = HeaderName::from_static("recall-revision");
 static IN_SCOPE: HeaderName = HeaderName::from_static("recall-in-scope");
 static CONSIDERED: HeaderName = HeaderName::from_static("recall-considered");
@@ -24,7 +32,7 @@ static EMPTY: HeaderName = HeaderName::from_static("recall-empty");
 static UNKNOWN: HeaderName = HeaderName::from_static("recall-unknown");
 
 /// The operations by the last segment of their path.
-const OPERATIONS: [(&str, Operation); 8] = [
+pub(crate) const OPERATIONS: [(&str, Operation); 8] = [
     ("remember", Operation::Remember),
     ("recall", Operation::Recall),
     ("forget", Operation::Forget),
@@ -35,32 +43,97 @@ const OPERATIONS: [(&str, Operation); 8] = [
     ("explain", Operation::Explain),
 ];
 
+/// The last segment of the path of many writes in one.
+pub(crate) const BATCH: &str = "remember:batch";
+
+/// What a path asks for.
+#[derive(Clone, Copy)]
+enum Asked {
+    One(Operation),
+    Batch,
+}
+
+impl Asked {
+    fn by(path: &str) -> Option<Self> {
+        if path == BATCH {
+            return Some(Self::Batch);
+        }
+        let known = OPERATIONS.iter().find(|(name, _)| *name == path);
+        known.map(|(_, operation)| Self::One(*operation))
+    }
+}
+
 pub(super) async fn handle(
     api: &Api,
     grant: &Grant,
     path: &str,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let operation = OPERATIONS
-        .iter()
-        .find(|(name, _)| *name == path)
-        .map(|(_, op)| *op);
-    let operation = operation.ok_or_else(unknown)?;
+    let asked = Asked::by(path).ok_or_else(unknown)?;
     if request.method() != Method::POST {
         return Err(ApiError::method_not_allowed("POST"));
     }
     let namespace = auth::namespace(grant)?;
+    let headers = request.headers().clone();
+    if let Asked::One(_) = asked {
+        // Each item of a batch is a call of its own.
+        api.bounds.call(grant)?;
+    }
     let body = body::read(request, MAX_BODY_BYTES).await?;
-    let mut arguments = body::object(&body)?;
+    let stamp = Stamp::of(&headers, grant, path, &body)?;
+    let arguments = body::object(&body)?;
     drop(body);
+    let _place = api.bounds.pools.memory.enter().await?;
+    let write: BoxFuture<'_, _> = match asked {
+        Asked::One(operation) if operation.reads() => {
+            let answer = one(api, grant, namespace, operation, arguments).await?;
+            return Ok(respond(answer));
+        }
+        Asked::One(operation) => Box::pin(async move {
+            let answer = one(api, grant, namespace, operation, arguments).await?;
+            Ok(Kept::new(answer.json, Some(answer.revision)))
+        }),
+        Asked::Batch => Box::pin(batch::remember(api, grant, namespace, arguments)),
+    };
+    let (kept, again) = api.answers.once(stamp, write).await?;
+    Ok(written(kept, again))
+}
+
+/// One operation, within what its namespace may hold.
+pub(super) async fn one(
+    api: &Api,
+    grant: &Grant,
+    namespace: &Namespace,
+    operation: Operation,
+    mut arguments: Map<String, Value>,
+) -> Result<Answer, ApiError> {
     let session = arguments::settle(&mut arguments, grant)?;
-    let args = Args::from(arguments);
-    let answer = api
-        .memory
-        .call(namespace, &writer(grant, session), operation, args)
-        .await?;
-    count(api, &answer);
-    Ok(respond(operation, answer))
+    api.bounds.keep(&api.memory, namespace, operation).await?;
+    let (writer, args) = (writer(grant, session), Args::from(arguments));
+    call(api, namespace, &writer, operation, args)
+        .await
+        .map_err(Into::into)
+}
+
+/// Does an operation and tells the trace and the counters how it went.
+pub(crate) async fn call(
+    api: &Api,
+    namespace: &Namespace,
+    writer: &Writer,
+    operation: Operation,
+    args: Args,
+) -> Result<Answer, recall_memory::Error> {
+    let span = trace::operation(operation, api.memory.surface(), namespace);
+    let answer = api.memory.call(namespace, writer, operation, args);
+    let answer = answer.instrument(span.clone()).await;
+    match &answer {
+        Ok(answer) => {
+            trace::outcome(&span, Ok(answer.items));
+            count(api, answer);
+        }
+        Err(error) => trace::outcome(&span, Err(error.code())),
+    }
+    answer
 }
 
 /// Who writes, for the log of the memory.
@@ -80,17 +153,29 @@ pub(crate) fn count(api: &Api, answer: &Answer) {
     }
 }
 
-fn respond(operation: Operation, answer: Answer) -> Response {
+fn respond(answer: Answer) -> Response {
     let coverage = answer.coverage;
-    let mut response = Bytes::from(answer.json).into_response();
+    let mut response = json(answer.json.into(), Some(answer.revision));
+    cover(response.headers_mut(), &coverage);
+    response
+}
+
+fn written(kept: Kept, again: bool) -> Response {
+    let mut response = json(kept.body, kept.revision);
+    if again {
+        let yes = HeaderValue::from_static("true");
+        response.headers_mut().insert(REPLAYED.clone(), yes);
+    }
+    response
+}
+
+fn json(body: Bytes, revision: Option<Revision>) -> Response {
+    let mut response = body.into_response();
     let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    headers.insert(REVISION.clone(), HeaderValue::from(answer.revision.0));
-    if operation.reads() {
-        cover(headers, &coverage);
+    let kind = HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, kind);
+    if let Some(revision) = revision {
+        headers.insert(REVISION.clone(), HeaderValue::from(revision.0));
     }
     response
 }

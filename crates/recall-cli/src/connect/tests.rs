@@ -12,6 +12,9 @@ use tokio::net::TcpListener;
 
 use super::*;
 
+/// What a script answers to leave a call without an answer.
+const SILENCE: u16 = 0;
+
 type Script = dyn Fn(&str, &str, Option<&str>) -> (u16, String) + Send + Sync;
 
 /// A server on loopback that answers by `script(path, body, authorization)`.
@@ -41,6 +44,9 @@ async fn answer(
         .get("authorization")
         .and_then(|value| value.to_str().ok());
     let (status, text) = script(head.uri.path(), std::str::from_utf8(&body)?, authorization);
+    if status == SILENCE {
+        return std::future::pending().await;
+    }
     let mut response = Response::builder().status(status);
     if status == 307 {
         response = response.header("location", "http://127.0.0.1:1/stolen");
@@ -63,10 +69,20 @@ fn arguments(url: &str) -> ServerArgs {
 
 /// Runs the bridge over `lines` and returns what it wrote, by id.
 async fn bridge(arguments: &ServerArgs, lines: &str) -> HashMap<String, Value> {
+    let lines = said(arguments, lines, PROBE_PATIENCE).await;
+    let answers = lines.iter().map(|line| {
+        let value: Value = serde_json::from_str(line).expect("one JSON value a line");
+        (value["id"].to_string(), value)
+    });
+    answers.collect()
+}
+
+/// Runs the bridge over `lines` and returns the lines that it wrote.
+async fn said(arguments: &ServerArgs, lines: &str, probe_patience: Duration) -> Vec<String> {
     let session = Arc::new(Session::open(arguments).expect("a session"));
     let bridge = Bridge {
-        session,
-        held: Arc::default(),
+        probe_patience,
+        ..Bridge::new(session)
     };
     let (output, mut read) = tokio::io::duplex(1 << 20);
     bridge
@@ -78,12 +94,7 @@ async fn bridge(arguments: &ServerArgs, lines: &str) -> HashMap<String, Value> {
     tokio::io::AsyncReadExt::read_to_string(&mut read, &mut text)
         .await
         .expect("the bridge closed it");
-    text.lines()
-        .map(|line| {
-            let value: Value = serde_json::from_str(line).expect("one JSON value a line");
-            (value["id"].to_string(), value)
-        })
-        .collect()
+    text.lines().map(str::to_owned).collect()
 }
 
 fn echo(body: &str) -> (u16, String) {
@@ -159,7 +170,7 @@ async fn a_busy_server_is_asked_again() {
     let script = move |_: &str, body: &str, _: Option<&str>| {
         let mut tries = tries.lock().expect("no panic holds it");
         *tries += 1;
-        if *tries < 3 {
+        if *tries < 2 {
             (503, String::new())
         } else {
             echo(body)
@@ -245,4 +256,138 @@ async fn agents_resumed_through_this_process_are_released_and_no_others() {
     let lines = format!("{}\n{}\n", resume(1, "mine"), resume(2, "busy"));
     bridge(&arguments(&url), &lines).await;
     assert_eq!(*released.lock().expect("no panic holds it"), ["mine"]);
+}
+
+/// A request of the revision without a handshake.
+fn stateless(id: u32, method: &str) -> String {
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+    let params = json!({ "_meta": meta });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+#[tokio::test]
+async fn a_json_rpc_error_passes_as_it_came() {
+    let error = "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":\"no\"}}";
+    let url = server(Arc::new(move |_, _, _| (404, error.to_owned()))).await;
+    let lines = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n";
+    let found = said(&arguments(&url), lines, PROBE_PATIENCE).await;
+    assert_eq!(found, [error]);
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_in_the_words_of_each_revision() {
+    let envelope = json!({ "error": { "code": "forbidden", "message": "no" } }).to_string();
+    let url = server(Arc::new(move |_, _, _| (403, envelope.clone()))).await;
+    let lines = format!(
+        "{}\n{{\"id\":2,\"method\":\"x\"}}\n",
+        stateless(1, "tools/list")
+    );
+    let answers = bridge(&arguments(&url), &lines).await;
+    let data = json!({ "status": 403, "code": "forbidden" });
+    let expected = json!({ "code": -32603, "message": "no", "data": data });
+    assert_eq!(answers["1"]["error"], expected);
+    assert_eq!(answers["2"]["error"]["code"], -32000);
+}
+
+#[tokio::test]
+async fn ids_beyond_what_a_float_holds_come_back_as_they_were() {
+    let refuse = |_: &str, _: &str, _: Option<&str>| (403, String::new());
+    let url = server(Arc::new(refuse)).await;
+    for id in [
+        "123456789012345678901234567890",
+        "1e400",
+        "0.10",
+        "\"\\u0061\"",
+    ] {
+        let lines = format!("{{\"id\":{id},\"method\":\"x\"}}\n");
+        let found = said(&arguments(&url), &lines, PROBE_PATIENCE).await;
+        assert!(found[0].contains(&format!("\"id\":{id},")), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_reaches_the_server_as_it_was_written() {
+    let bodies = Arc::new(StdMutex::new(Vec::new()));
+    let seen = Arc::clone(&bodies);
+    let script = move |_: &str, body: &str, _: Option<&str>| {
+        seen.lock()
+            .expect("no panic holds it")
+            .push(body.to_owned());
+        (202, String::new())
+    };
+    let url = server(Arc::new(script)).await;
+    let line = "{\"method\":\"x\",  \"params\":{\"n\":1.000000000000000000001}}";
+    bridge(&arguments(&url), &format!(" {line}\r\n")).await;
+    assert_eq!(*bodies.lock().expect("no panic holds it"), [line]);
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_answered_and_the_bridge_goes_on() {
+    let url = server(Arc::new(|_, body, _| echo(body))).await;
+    let long = "x".repeat(lines::MAX_LINE_BYTES + 1);
+    let lines = format!("{long}\n{{\"id\":1,\"method\":\"m\"}}\n");
+    let answers = bridge(&arguments(&url), &lines).await;
+    assert_eq!(answers["null"]["error"]["code"], -32700);
+    assert_eq!(answers["1"]["result"], "m");
+}
+
+#[tokio::test]
+async fn a_call_that_is_called_off_is_never_answered_and_nothing_is_passed_on() {
+    let bodies = Arc::new(StdMutex::new(Vec::new()));
+    let seen = Arc::clone(&bodies);
+    let script = move |_: &str, body: &str, _: Option<&str>| {
+        seen.lock()
+            .expect("no panic holds it")
+            .push(body.to_owned());
+        match body.contains("tools/call") {
+            true => (SILENCE, String::new()),
+            false => echo(body),
+        }
+    };
+    let url = server(Arc::new(script)).await;
+    let cancel = "{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}";
+    let lines = format!(
+        "{}\n{cancel}\n{}\n",
+        stateless(1, "tools/call"),
+        stateless(2, "tools/list")
+    );
+    let answers = bridge(&arguments(&url), &lines).await;
+    assert_eq!(answers.keys().collect::<Vec<_>>(), ["2"]);
+    let bodies = bodies.lock().expect("no panic holds it");
+    assert!(
+        bodies.iter().all(|body| !body.contains("cancelled")),
+        "{bodies:?}"
+    );
+}
+
+#[tokio::test]
+async fn with_a_handshake_a_cancellation_is_passed_on() {
+    let bodies = Arc::new(StdMutex::new(Vec::new()));
+    let seen = Arc::clone(&bodies);
+    let script = move |_: &str, body: &str, _: Option<&str>| {
+        seen.lock()
+            .expect("no panic holds it")
+            .push(body.to_owned());
+        echo(body)
+    };
+    let url = server(Arc::new(script)).await;
+    let cancel = "{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}";
+    let lines = format!("{{\"id\":1,\"method\":\"tools/call\"}}\n{cancel}\n");
+    let answers = bridge(&arguments(&url), &lines).await;
+    assert_eq!(answers["1"]["result"], "tools/call");
+    assert!(
+        bodies
+            .lock()
+            .expect("no panic holds it")
+            .contains(&cancel.to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_probe_is_answered_before_the_client_gives_up() {
+    let url = server(Arc::new(|_, _, _| (SILENCE, String::new()))).await;
+    let lines = format!("{}\n", stateless(1, "server/discover"));
+    let found = said(&arguments(&url), &lines, Duration::from_millis(1)).await;
+    let found: Value = serde_json::from_str(&found[0]).expect("JSON");
+    assert_eq!(found["error"]["code"], -32603, "{found}");
 }

@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
-use recall_api::ExchangeLimits;
+use recall_api::{ExchangeLimits, Host, Origin, Quotas, Rate};
 use recall_keys::parse_go;
 use recall_memory::Surface;
 use recall_store_polign::MAX_PREFIX_BYTES;
-use recall_telemetry::LogFormat;
+use recall_telemetry::{Endpoint, LogFormat};
 use secrecy::SecretString;
 
 use super::exchange::{
@@ -50,6 +51,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Address of the admin routes.
     pub admin_listen: SocketAddr,
+    /// Web origins whose pages may ask, beside those of this machine.
+    pub allowed_origins: Vec<Origin>,
+    /// Host names of a server on loopback, beside its own.
+    pub allowed_hosts: Vec<Host>,
     /// TLS on the Memory API, if on.
     pub tls: Option<TlsFiles>,
     /// Where memory is kept.
@@ -70,6 +75,10 @@ pub struct Config {
     pub bootstrap_key_file: Option<PathBuf>,
     /// A file of fixed keys.
     pub keys_file: Option<PathBuf>,
+    /// How often one key may call memory or a tool.
+    pub limit_per_key: Option<Rate>,
+    /// What one namespace may hold.
+    pub quotas: Quotas,
     /// Live keys of one pod.
     pub max_keys_per_pod: u32,
     /// The token exchange, if on.
@@ -80,6 +89,10 @@ pub struct Config {
     pub embed_again: bool,
     /// The language model that draws statements from texts, if one is set.
     pub extract: Option<Model>,
+    /// A collector of traces.
+    pub otlp_endpoint: Option<Endpoint>,
+    /// Which part of all traces is sent.
+    pub trace_ratio: f64,
     /// How log lines look.
     pub log_format: LogFormat,
     /// What is logged.
@@ -170,6 +183,8 @@ impl Config {
         Ok(Self {
             listen: read.required("listen", address)?,
             admin_listen: read.required("admin-listen", address)?,
+            allowed_origins: read.list("allowed-origins")?,
+            allowed_hosts: read.list("allowed-hosts")?,
             tls: read.tls()?,
             backend: read.backend()?,
             surface,
@@ -180,6 +195,12 @@ impl Config {
             auth_cache_ttl: read.required("auth-cache-ttl", parse_go)?,
             bootstrap_key_file: read.path("bootstrap-key-file")?,
             keys_file: read.path("keys-file")?,
+            limit_per_key: read.required("limit-per-key", limit)?,
+            quotas: Quotas {
+                facts: read.required("quota-facts", |text| or_off(text, count))?,
+                bytes: read.required("quota-bytes", |text| or_off(text, bytes))?,
+                agents: read.required("quota-agents", |text| or_off(text, count))?,
+            },
             max_keys_per_pod: read.required("max-keys-per-pod", |text| {
                 let n = text.parse().ok().filter(|n| (1..=100).contains(n));
                 n.ok_or("must be a number from 1 to 100")
@@ -188,6 +209,14 @@ impl Config {
             embed: read.model("embed-url", "embed-model", "embed-key-file")?,
             embed_again: read.switch("embed-again"),
             extract: read.model("extract-url", "extract-model", "extract-key-file")?,
+            otlp_endpoint: read.optional("otlp-endpoint", str::parse)?,
+            trace_ratio: read.required("trace-ratio", |text| {
+                let ratio = text
+                    .parse()
+                    .ok()
+                    .filter(|ratio| (0.0..=1.0).contains(ratio));
+                ratio.ok_or("must be a number from 0 to 1")
+            })?,
             log_format: log_format.unwrap_or_else(LogFormat::detect),
             log_filter: read.required("log-filter", |text| Ok::<_, String>(text.to_owned()))?,
         })
@@ -238,6 +267,15 @@ impl Read<'_> {
             true => Err("must name a file"),
             false => Ok(PathBuf::from(text)),
         })
+    }
+
+    /// Items with commas between them; none if the setting is absent.
+    fn list<T: FromStr<Err: ToString>>(&self, flag: &'static str) -> Result<Vec<T>, ConfigError> {
+        let items = self.optional(flag, |text| {
+            let items = text.split(',').map(|item| item.trim().parse());
+            items.collect::<Result<Vec<T>, T::Err>>()
+        })?;
+        Ok(items.unwrap_or_default())
     }
 
     fn switch(&self, flag: &'static str) -> bool {
@@ -436,6 +474,24 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     whole
         .parse()
         .map_err(|_| "must be an address and a port such as 127.0.0.1:8080".to_owned())
+}
+
+/// What a setting says unless it is off.
+fn or_off<T>(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, &'static str>,
+) -> Result<Option<T>, String> {
+    match text {
+        "off" => Ok(None),
+        text => parse(text)
+            .map(Some)
+            .map_err(|why| format!("{why}, or off")),
+    }
+}
+
+fn count(text: &str) -> Result<u32, &'static str> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or("must be a number from 1")
 }
 
 fn bytes(text: &str) -> Result<u64, &'static str> {

@@ -92,6 +92,20 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "Serve only clients with a certificate of one of these authorities (PEM)",
     ),
     value(
+        "allowed-origins",
+        "LIST",
+        None,
+        "Web origins whose pages may ask /mcp, such as https://app.example.com, with commas between \
+         them [default: pages of this machine]",
+    ),
+    value(
+        "allowed-hosts",
+        "LIST",
+        None,
+        "Further host names for /mcp while it listens on a loopback address, with commas between \
+         them [default: localhost and loopback addresses]",
+    ),
+    value(
         "backend",
         "KIND",
         Some("embedded"),
@@ -178,6 +192,30 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "FILE",
         None,
         "File of fixed keys: `<key> <namespace>` a line",
+    ),
+    value(
+        "limit-per-key",
+        "RATE",
+        Some("2000000/1m"),
+        "Calls of memory and tools with one key, or off",
+    ),
+    value(
+        "quota-facts",
+        "N",
+        Some("off"),
+        "Statements that one namespace may hold at once, or off",
+    ),
+    value(
+        "quota-bytes",
+        "BYTES",
+        Some("off"),
+        "Bytes that everything stated in one namespace may take in memory, or off",
+    ),
+    value(
+        "quota-agents",
+        "N",
+        Some("off"),
+        "Agents that one namespace may have, or off",
     ),
     value(
         "max-keys-per-pod",
@@ -341,6 +379,18 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "FILE",
         None,
         "File with the key of that endpoint",
+    ),
+    value(
+        "otlp-endpoint",
+        "URL",
+        None,
+        "Send traces to this OpenTelemetry collector: OTLP over HTTP, such as http://localhost:4318",
+    ),
+    value(
+        "trace-ratio",
+        "NUMBER",
+        Some("0.1"),
+        "Which part of all traces is sent, from 0 to 1",
     ),
     value(
         "log-format",

@@ -1,15 +1,17 @@
 //! The tools of agents, on every surface.
 
+mod output;
+
 use recall_agent::Tool;
 use serde_json::{Value, json};
 
-use super::{object, string};
+use super::{Effect, object, string};
 
 /// What a model is told about an agent tool.
 struct Card {
     title: &'static str,
     description: &'static str,
-    reads: bool,
+    effect: Effect,
     properties: fn() -> Value,
     required: &'static [&'static str],
 }
@@ -21,20 +23,13 @@ pub(super) fn advertise(tool: Tool) -> Value {
     properties["agent_id"] = string("The agent: 1 to 128 letters, digits and . _ -");
     let mut required = vec!["agent_id"];
     required.extend(card.required);
-    let annotations = match card.reads {
-        true => json!({ "readOnlyHint": true, "openWorldHint": false }),
-        false => json!({
-            "readOnlyHint": false,
-            "destructiveHint": false,
-            "openWorldHint": false,
-        }),
-    };
     json!({
         "name": tool.name(),
         "title": card.title,
         "description": card.description,
         "inputSchema": object(properties, &required),
-        "annotations": annotations,
+        "outputSchema": output::of(tool),
+        "annotations": card.effect.annotations(),
     })
 }
 
@@ -46,7 +41,7 @@ fn card(tool: Tool) -> Card {
                 actions, working state, pointers, stored outputs, memories and the last turns. Call it \
                 first. No other session can write as the agent until it is released, its lease runs \
                 out or its owner is gone.",
-            reads: false,
+            effect: Effect::Appends,
             properties: resume,
             required: &[],
         },
@@ -54,7 +49,7 @@ fn card(tool: Tool) -> Card {
             title: "Acquire the agent's lease",
             description: "Takes the agent after a resume with defer_lease, or takes it back after a \
                 loss. Tries once; says by whom and until when it is held otherwise.",
-            reads: false,
+            effect: Effect::Appends,
             properties: nothing,
             required: &[],
         },
@@ -62,7 +57,7 @@ fn card(tool: Tool) -> Card {
             title: "Release an agent",
             description: "Gives the agent back, so that the next session can resume it at once. \
                 Call it last.",
-            reads: false,
+            effect: Effect::Adds,
             properties: nothing,
             required: &[],
         },
@@ -70,7 +65,7 @@ fn card(tool: Tool) -> Card {
             title: "Update the working state",
             description: "Changes the note that the next resume shows whole. Fields that are passed \
                 replace, the others stay; an empty text or list clears. Earlier versions are kept.",
-            reads: false,
+            effect: Effect::Appends,
             properties: working_state,
             required: &[],
         },
@@ -78,7 +73,7 @@ fn card(tool: Tool) -> Card {
             title: "Reach a milestone",
             description: "Notes a durable point of the work in the working state. A crash costs at \
                 most what came after it.",
-            reads: false,
+            effect: Effect::Appends,
             properties: milestone,
             required: &["name"],
         },
@@ -87,14 +82,14 @@ fn card(tool: Tool) -> Card {
             description: "Appends one message of the run, word for word, with the next number. The \
                 same message_id again answers the turn that it became. A long content is stored as an \
                 output and cut in the turn.",
-            reads: false,
+            effect: Effect::Appends,
             properties: turn,
             required: &["role", "content"],
         },
         Tool::RecentTurns => Card {
             title: "Recent turns",
             description: "Lists the newest turns of the agent, oldest of them first.",
-            reads: true,
+            effect: Effect::Reads,
             properties: limit,
             required: &[],
         },
@@ -102,14 +97,14 @@ fn card(tool: Tool) -> Card {
             title: "Store an output",
             description: "Keeps a large content whole under a reference, to be fetched when needed \
                 instead of being carried along. The same ref replaces.",
-            reads: false,
+            effect: Effect::Replaces,
             properties: output,
             required: &["content"],
         },
         Tool::FetchOutput => Card {
             title: "Fetch an output",
             description: "Reads a stored output with its whole content.",
-            reads: true,
+            effect: Effect::Reads,
             properties: reference,
             required: &["ref"],
         },
@@ -117,21 +112,21 @@ fn card(tool: Tool) -> Card {
             title: "Set a pointer",
             description: "Says where a piece of the work lives: a branch, an object, an environment, \
                 an outside thing, a process. The same name replaces.",
-            reads: false,
+            effect: Effect::Withdraws,
             properties: pointer,
             required: &["name", "type", "fields"],
         },
         Tool::RemovePointer => Card {
             title: "Remove a pointer",
             description: "Removes a pointer by its name; it need not exist.",
-            reads: false,
+            effect: Effect::Withdraws,
             properties: name,
             required: &["name"],
         },
         Tool::ListPointers => Card {
             title: "List pointers",
             description: "Lists the agent's pointers by name: where each piece of the work lives.",
-            reads: true,
+            effect: Effect::Reads,
             properties: nothing,
             required: &[],
         },
@@ -140,7 +135,7 @@ fn card(tool: Tool) -> Card {
             description: "Notes that a tool is about to run; run it only once this has answered. If \
                 the process ends before end_action, the next resume shows what was left open and what \
                 to do. Hand the key of the answer to an idempotent tool.",
-            reads: false,
+            effect: Effect::Appends,
             properties: begin,
             required: &["tool", "class"],
         },
@@ -148,7 +143,7 @@ fn card(tool: Tool) -> Card {
             title: "End an action",
             description: "Notes how an action went. Only an open one can be ended; unknown leaves it \
                 open until someone finds out.",
-            reads: false,
+            effect: Effect::Appends,
             properties: end,
             required: &["seq", "status"],
         },
@@ -156,21 +151,21 @@ fn card(tool: Tool) -> Card {
             title: "Pending actions",
             description: "Lists the actions that were begun and not ended, or ended as unknown, \
                 oldest first.",
-            reads: true,
+            effect: Effect::Reads,
             properties: nothing,
             required: &[],
         },
         Tool::Context => Card {
             title: "Agent context",
             description: "Builds the briefing anew, with the budget of the resume.",
-            reads: true,
+            effect: Effect::Reads,
             properties: nothing,
             required: &[],
         },
         Tool::WorkingStateHistory => Card {
             title: "History of the working state",
             description: "Lists the versions of the working state, newest first.",
-            reads: true,
+            effect: Effect::Reads,
             properties: limit,
             required: &[],
         },

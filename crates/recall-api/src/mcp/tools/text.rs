@@ -3,7 +3,7 @@
 use recall_memory::Operation;
 use serde_json::{Value, json};
 
-use super::{Effect, Tool, object, session, string, time};
+use super::{Effect, Tool, object, output, session, string, time};
 
 pub(super) static TOOLS: [Tool; 5] = [
     Tool {
@@ -15,6 +15,7 @@ pub(super) static TOOLS: [Tool; 5] = [
             messages of a conversation.",
         effect: Effect::Adds,
         schema: remember,
+        answer: output::kept,
     },
     Tool {
         name: "recall",
@@ -25,6 +26,7 @@ pub(super) static TOOLS: [Tool; 5] = [
             first.",
         effect: Effect::Reads,
         schema: recall,
+        answer: output::memories,
     },
     Tool {
         name: "forget",
@@ -34,6 +36,7 @@ pub(super) static TOOLS: [Tool; 5] = [
             sentence exactly as it was recalled. What is forgotten stays in the history.",
         effect: Effect::Withdraws,
         schema: forget,
+        answer: output::forgotten,
     },
     Tool {
         name: "history",
@@ -43,6 +46,7 @@ pub(super) static TOOLS: [Tool; 5] = [
             first, what replaced it, what was withdrawn, each with its time.",
         effect: Effect::Reads,
         schema: history,
+        answer: output::histories,
     },
     Tool {
         name: "diff",
@@ -52,6 +56,7 @@ pub(super) static TOOLS: [Tool; 5] = [
             until now.",
         effect: Effect::Reads,
         schema: diff,
+        answer: output::changes,
     },
 ];
 

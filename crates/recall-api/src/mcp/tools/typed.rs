@@ -3,7 +3,7 @@
 use recall_memory::Operation;
 use serde_json::{Value, json};
 
-use super::{Effect, Tool, object, session, string, time};
+use super::{Effect, Tool, object, output, session, string, time};
 
 pub(super) static TOOLS: [Tool; 8] = [
     Tool {
@@ -14,6 +14,7 @@ pub(super) static TOOLS: [Tool; 8] = [
             value or many, and which others it excludes. Read it before the first remember.",
         effect: Effect::Reads,
         schema: nothing,
+        answer: output::predicates,
     },
     Tool {
         name: "remember",
@@ -24,6 +25,7 @@ pub(super) static TOOLS: [Tool; 8] = [
             the statements found in it, each with the words that prove it.",
         effect: Effect::Adds,
         schema: remember,
+        answer: output::remembered,
     },
     Tool {
         name: "recall",
@@ -33,6 +35,7 @@ pub(super) static TOOLS: [Tool; 8] = [
             match a query in plain words. Give at least one of subject, predicate and query.",
         effect: Effect::Reads,
         schema: recall,
+        answer: output::beliefs,
     },
     Tool {
         name: "forget",
@@ -42,6 +45,7 @@ pub(super) static TOOLS: [Tool; 8] = [
             Nothing older comes back by it, and the history keeps what was withdrawn.",
         effect: Effect::Withdraws,
         schema: forget,
+        answer: output::withdrawn,
     },
     Tool {
         name: "explain",
@@ -51,6 +55,7 @@ pub(super) static TOOLS: [Tool; 8] = [
             believed: its source, the rules that apply and its whole history.",
         effect: Effect::Reads,
         schema: explain,
+        answer: output::explained,
     },
     Tool {
         name: "memory_history",
@@ -59,6 +64,7 @@ pub(super) static TOOLS: [Tool; 8] = [
         description: "Lists every statement and withdrawal of one subject and predicate, oldest first.",
         effect: Effect::Reads,
         schema: pair,
+        answer: output::events,
     },
     Tool {
         name: "timeline",
@@ -68,6 +74,7 @@ pub(super) static TOOLS: [Tool; 8] = [
             is believed now.",
         effect: Effect::Reads,
         schema: pair,
+        answer: output::timeline,
     },
     Tool {
         name: "diff",
@@ -76,6 +83,7 @@ pub(super) static TOOLS: [Tool; 8] = [
         description: "Shows which beliefs began and ended between two times, per subject and predicate.",
         effect: Effect::Reads,
         schema: diff,
+        answer: output::changes,
     },
 ];
 

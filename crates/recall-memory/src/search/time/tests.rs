@@ -1,3 +1,5 @@
+use proptest::strategy::Strategy as _;
+
 use super::*;
 
 /// Spans as `first..last` days, asked on Friday 17 May 2024.
@@ -72,4 +74,31 @@ fn what_is_no_time_is_left() {
     check("three days", "");
     check("99999 days ago", "");
     check(&"today ".repeat(100), &["2024-05-17"; MAX_SPANS].join(" "));
+}
+
+proptest::proptest! {
+    /// Words of the phrases in any order, at any time, with numbers of any size.
+    #[test]
+    fn time_phrases_never_panic(
+        words in proptest::collection::vec(
+            proptest::prop_oneof![
+                proptest::sample::select(vec![
+                    "last", "past", "this", "ago", "a", "couple", "of", "days", "day", "weeks", "week",
+                    "months", "month", "years", "year", "weekend", "monday", "in", "march", "may", "on",
+                    "before", "after", "since", "yesterday", "today", "between", "and", "the", "1st",
+                ])
+                .prop_map(str::to_owned),
+                "[0-9]{1,20}",
+                "[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}",
+                "\\PC{0,6}",
+            ],
+            0..12,
+        ),
+        seconds in -62_135_596_800_i64..253_402_000_000,
+    ) {
+        let now = Timestamp::from_second(seconds).expect("a year of four digits");
+        for span in spans(&words.join(" "), now) {
+            proptest::prop_assert!(span.from <= span.to);
+        }
+    }
 }

@@ -1,0 +1,69 @@
+//! The revisions with a handshake, and clients that claim no revision: as the published clients
+//! need it, to the byte.
+
+use std::sync::Arc;
+
+use recall_keys::Grant;
+use serde_json::{Value, json};
+use tracing::Instrument;
+
+use super::call::{self, UnknownTool};
+use super::failure::Failure;
+use super::message::Incoming;
+use super::{Outcome, instructions, revision, tools};
+use crate::auth;
+use crate::error::ApiError;
+use crate::state::Api;
+
+pub(super) async fn answer(
+    api: &Api,
+    grant: &Arc<Grant>,
+    message: Incoming,
+) -> Result<Outcome, ApiError> {
+    match message.method.as_str() {
+        "initialize" => initialize(api, grant, message.param("protocolVersion"))
+            .await
+            .map(Ok),
+        "ping" => Ok(Ok(json!({}))),
+        "tools/list" => Ok(Ok(json!({ "tools": tools::list(api) }))),
+        "tools/call" => match message.params {
+            Some(Value::Object(params)) if params.get("name").is_none_or(Value::is_string) => {
+                let (api, grant) = (api.clone(), Arc::clone(grant));
+                // Here a client that hangs up has not called anything off: what it began runs to
+                // its end.
+                let call = async move { call::call(&api, &grant, params).await };
+                let call = tokio::spawn(call.in_current_span());
+                finished(call.await)
+            }
+            Some(Value::Object(_)) => Ok(Err(Failure::invalid_params("name: must be a string"))),
+            Some(_) | None => Ok(Err(Failure::invalid_params(
+                "params: must be an object with a name",
+            ))),
+        },
+        _ => Ok(Err(Failure::method_not_found())),
+    }
+}
+
+type Called = Result<Result<Value, UnknownTool>, ApiError>;
+
+fn finished(call: Result<Called, tokio::task::JoinError>) -> Result<Outcome, ApiError> {
+    match call {
+        Ok(Ok(Ok(result))) => Ok(Ok(result)),
+        Ok(Ok(Err(unknown))) => Ok(Ok(call::refusal(&unknown.to_string()))),
+        Ok(Err(error)) => Err(error),
+        Err(error) => {
+            tracing::error!(%error, "a tool call failed");
+            Ok(Err(Failure::internal()))
+        }
+    }
+}
+
+async fn initialize(api: &Api, grant: &Grant, asked: Option<&Value>) -> Result<Value, ApiError> {
+    let asked = asked.filter(|asked| !asked.is_null()).map(Value::as_str);
+    Ok(json!({
+        "protocolVersion": revision::settle(asked),
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "recall", "version": api.version },
+        "instructions": instructions::text(api, auth::namespace(grant)?).await?,
+    }))
+}

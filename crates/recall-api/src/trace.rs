@@ -1,0 +1,137 @@
+//! The trace that a request belongs to, as its sender names it (W3C Trace Context).
+
+use http::HeaderMap;
+use recall_memory::{Operation, Surface};
+use recall_store::Namespace;
+use sha2::{Digest, Sha256};
+use tracing::Span;
+use tracing::field::Empty;
+
+/// A request's sender, as far as a trace knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parent<'a> {
+    /// The trace.
+    pub(crate) trace_id: &'a str,
+    /// The sender's span.
+    pub(crate) span_id: &'a str,
+}
+
+impl Parent<'_> {
+    /// Puts the current request under its sender's span.
+    pub(crate) fn note(self, span: &Span) {
+        span.record("trace_id", self.trace_id);
+        span.record("parent_id", self.span_id);
+    }
+}
+
+/// The sender that the request's header names, if it names a good one.
+pub(crate) fn of(headers: &HeaderMap) -> Option<Parent<'_>> {
+    let mut sent = headers.get_all("traceparent").iter();
+    match (sent.next(), sent.next()) {
+        (Some(parent), None) => read(parent.to_str().ok()?),
+        _ => None,
+    }
+}
+
+/// The sender that a `traceparent` names, if it is well formed: `00-<32 digits>-<16 digits>-<2 digits>`.
+pub(crate) fn read(parent: &str) -> Option<Parent<'_>> {
+    let mut parts = parent.split('-');
+    let (version, trace) = (parts.next()?, parts.next()?);
+    let (span, flags) = (parts.next()?, parts.next()?);
+    let hex = |text: &str, length: usize| {
+        text.len() == length
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    };
+    let known = hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+    let says = |text: &str| text.bytes().any(|byte| byte != b'0');
+    let good =
+        known && hex(trace, 32) && says(trace) && hex(span, 16) && says(span) && hex(flags, 2);
+    good.then_some(Parent {
+        trace_id: trace,
+        span_id: span,
+    })
+}
+
+/// The span of a memory operation, by the names of OpenTelemetry's conventions for generative AI. It
+/// is made only where traces are sent: it says nothing that a log needs.
+pub(crate) fn operation(operation: Operation, surface: Surface, ns: &Namespace) -> Span {
+    use Operation as O;
+    macro_rules! span {
+        ($name:literal) => {
+            tracing::debug_span!(
+                $name,
+                gen_ai.operation.name = $name,
+                gen_ai.memory.store.id = Empty,
+                gen_ai.memory.record.count = Empty,
+                recall.surface = Empty,
+                error.type = Empty,
+            )
+        };
+    }
+    let span = match operation {
+        O::Remember => span!("upsert_memory"),
+        O::Forget => span!("delete_memory"),
+        O::Recall | O::History | O::Timeline | O::Diff | O::Predicates | O::Explain => {
+            span!("search_memory")
+        }
+    };
+    if !span.is_disabled() {
+        // Its name may say whose memory it is.
+        let digest = Sha256::digest(ns.as_str());
+        let id: String = digest
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        span.record("gen_ai.memory.store.id", id);
+        let surface = match surface {
+            Surface::Typed => "typed",
+            Surface::Text => "text",
+        };
+        span.record("recall.surface", surface);
+    }
+    span
+}
+
+/// Tells how an operation went.
+pub(crate) fn outcome(span: &Span, outcome: Result<u32, &'static str>) {
+    match outcome {
+        Ok(count) => span.record("gen_ai.memory.record.count", count),
+        Err(code) => span.record("error.type", code),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+    #[track_caller]
+    fn check(parent: &str, expected: Option<&str>) {
+        let found = read(parent).map(|parent| parent.trace_id);
+        assert_eq!(found, expected, "{parent}");
+    }
+
+    #[test]
+    fn only_a_well_formed_parent_names_a_trace() {
+        check(&format!("00-{TRACE}-00f067aa0ba902b7-01"), Some(TRACE));
+        check(&format!("01-{TRACE}-00f067aa0ba902b7-01-more"), Some(TRACE));
+        check(&format!("00-{TRACE}-00f067aa0ba902b7-01-more"), None);
+        check(&format!("ff-{TRACE}-00f067aa0ba902b7-01"), None);
+        check(&format!("00-{TRACE}-0000000000000000-01"), None);
+        check(
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            None,
+        );
+        check(
+            &format!("00-{}-00f067aa0ba902b7-01", TRACE.to_uppercase()),
+            None,
+        );
+        check(&format!("00-{TRACE}"), None);
+        check("forged\nline", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,100 @@
+//! Sending batches of spans, on a thread of its own.
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use super::endpoint::Endpoint;
+use super::span::{Span, request};
+
+/// Spans of one batch.
+const BATCH: usize = 512;
+/// How long a span waits for others.
+const PERIOD: Duration = Duration::from_secs(2);
+/// A collector that takes longer does not get the batch.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// How often at most it is said that a collector cannot be reached.
+const COMPLAIN: Duration = Duration::from_secs(60);
+
+/// What the sending thread is handed.
+#[derive(Debug)]
+pub(super) enum Parcel {
+    Span(Box<Span>),
+    /// Send what there is, and say so.
+    Flush(SyncSender<()>),
+}
+
+pub(super) fn for_ever(queue: &Receiver<Parcel>, endpoint: &Endpoint, version: &str) {
+    let mut sender = Sender {
+        endpoint,
+        version,
+        batch: Vec::new(),
+        complained: None,
+    };
+    loop {
+        match queue.recv_timeout(PERIOD) {
+            Ok(Parcel::Span(span)) => {
+                sender.batch.push(*span);
+                if sender.batch.len() >= BATCH {
+                    sender.send();
+                }
+            }
+            Ok(Parcel::Flush(done)) => {
+                sender.send();
+                let _ = done.send(());
+            }
+            Err(RecvTimeoutError::Timeout) => sender.send(),
+            Err(RecvTimeoutError::Disconnected) => return sender.send(),
+        }
+    }
+}
+
+struct Sender<'a> {
+    endpoint: &'a Endpoint,
+    version: &'a str,
+    batch: Vec<Span>,
+    complained: Option<Instant>,
+}
+
+impl Sender<'_> {
+    fn send(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let body = request(&self.batch, self.version).to_string();
+        let count = self.batch.len();
+        self.batch.clear();
+        if let Err(error) = post(self.endpoint, &body) {
+            let silent = self.complained.is_some_and(|at| at.elapsed() < COMPLAIN);
+            if !silent {
+                self.complained = Some(Instant::now());
+                tracing::warn!(%error, spans = count, "traces could not be sent and are dropped");
+            }
+        }
+    }
+}
+
+fn post(endpoint: &Endpoint, body: &str) -> std::io::Result<()> {
+    use std::io::{Error, ErrorKind};
+    let unknown = || Error::new(ErrorKind::NotFound, "the collector's host is unknown");
+    let address = endpoint.authority.to_socket_addrs()?.next();
+    let mut stream = TcpStream::connect_timeout(&address.ok_or_else(unknown)?, TIMEOUT)?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    let head = format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        endpoint.path,
+        endpoint.authority,
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    // Only the status line is looked at.
+    let mut answer = [0u8; 12];
+    stream.read_exact(&mut answer)?;
+    match answer.strip_prefix(b"HTTP/1.1 ") {
+        Some([b'2', ..]) => Ok(()),
+        _ => Err(Error::other("the collector refused the batch")),
+    }
+}

@@ -1,0 +1,117 @@
+//! Writes that are sent twice, and many in one.
+
+use super::*;
+
+async fn remember(running: &Running, key: &str, name: &str, body: &Value) -> Answer {
+    let (url, bearer) = (
+        format!("{}/v1/remember", running.server.url),
+        format!("Bearer {key}"),
+    );
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("idempotency-key", name),
+    ];
+    let answer = running.http.send("POST", &url, &headers, body.to_string());
+    answer.await.expect("an answer")
+}
+
+fn fact(value: &str) -> Value {
+    json!({ "subject": "user", "predicate": "role", "value": value })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_under_the_same_name_is_done_once_and_answered_twice() {
+    let running = Running::start(&["--surface=typed"]);
+    let (key, other) = (running.key("team:a").await, running.key("team:a").await);
+    let first = remember(&running, &key, "one", &fact("pilot")).await;
+    assert_eq!(first.status, 200, "{}", first.json());
+    assert!(!first.headers.contains_key("idempotency-replayed"));
+    let moved = running.post("/v1/remember", &key, &fact("cook")).await;
+    assert_eq!(moved.status, 200);
+
+    let again = remember(&running, &key, "one", &fact("pilot")).await;
+    assert_eq!(again.body, first.body);
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    let now = running
+        .post("/v1/recall", &key, &json!({ "subject": "user" }))
+        .await;
+    assert_eq!(now.json()[0]["value"], "cook", "nothing was written again");
+
+    let reused = remember(&running, &key, "one", &fact("sailor")).await;
+    assert_eq!(
+        (reused.status, reused.code()),
+        (422, "idempotency_key_reused".to_owned())
+    );
+    let theirs = remember(&running, &other, "one", &fact("sailor")).await;
+    assert_eq!(theirs.status, 200, "each key names its own writes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_not_kept_and_an_odd_name_is_refused() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    assert_eq!(
+        remember(&running, &key, "one", &json!({})).await.status,
+        400
+    );
+    assert_eq!(
+        remember(&running, &key, "one", &fact("pilot")).await.status,
+        200
+    );
+    for odd in ["", &"x".repeat(129)] {
+        assert_eq!(
+            remember(&running, &key, odd, &fact("pilot")).await.status,
+            400
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_at_once_under_one_name_are_one_write() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    let body = fact("pilot");
+    let mut calls = Vec::new();
+    for _ in 0..20 {
+        calls.push(remember(&running, &key, "one", &body));
+    }
+    let answers = futures_util::future::join_all(calls).await;
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    let replayed = |answer: &&Answer| answer.headers.contains_key("idempotency-replayed");
+    assert_eq!(answers.iter().filter(replayed).count(), 19);
+    assert!(answers.iter().all(|answer| answer.body == answers[0].body));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_item_of_a_batch_has_a_result_of_its_own() {
+    let running = Running::start(&["--surface=typed", "--quota-facts=2"]);
+    let key = running.key("team:a").await;
+    let note = |n: u32| json!({ "subject": format!("s{n}"), "predicate": "note", "value": "x" });
+    let items = json!([note(1), { "subject": 7 }, "odd", note(2), note(3)]);
+    let answer = running
+        .post("/v1/remember:batch", &key, &json!({ "items": items }))
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.json());
+    let results = answer.json()["results"].clone();
+    let ok: Vec<_> = results
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| it["ok"] == true)
+        .collect();
+    assert_eq!(ok, [true, false, false, true, false], "{results}");
+    assert_eq!(results[0]["result"]["stored"]["subject"], "s1");
+    assert_eq!(results[1]["error"]["code"], "invalid_argument");
+    assert_eq!(results[4]["error"]["code"], "quota_exceeded");
+    for odd in [
+        json!({}),
+        json!({ "items": 1 }),
+        json!({ "items": [], "x": 1 }),
+        json!({ "items": vec![0; 101] }),
+    ] {
+        assert_eq!(
+            running.post("/v1/remember:batch", &key, &odd).await.status,
+            400
+        );
+    }
+}
