@@ -279,7 +279,7 @@ def _protocol(surface: str) -> Iterator[Scenario]:
             "protocol-version") for v in versions))
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     yield Scenario("mcp headers", (
-        rpc(ping, Mcp_Session_Id="bogus"), rpc(ping, Accept="text/event-stream"), rpc(ping, Content_Type="text/plain"), rpc(ping, Origin="https://example.com"),
+        rpc(ping, Mcp_Session_Id="bogus"), rpc(ping, Accept="text/event-stream"), rpc(ping, Content_Type="text/plain"), rpc(ping, "foreign-origin", Origin="https://example.com"),
         rpc(ping, MCP_Protocol_Version="2025-06-18"), rpc(ping, "protocol-header", MCP_Protocol_Version="bogus"),
         rpc({"jsonrpc": "2.0", "id": 1, "method": "server/discover"}, "server-discover")))
     yield Scenario("mcp methods", tuple(Step(method, "/mcp", b"{}" if method in ("PUT", "PATCH") else None, key=key)

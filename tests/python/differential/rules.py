@@ -323,6 +323,11 @@ def not_a_message(case: Case) -> bool:
     return case.step.path == "/mcp" and raw_text(case) in (b"null", b"{}") and case.theirs.status == 202 and case.ours.status == 400
 
 
+def foreign_origin(case: Case) -> bool:
+    """A web page of another site: the original serves it, ours does not."""
+    return case.step.path == "/mcp" and case.step.label == "foreign-origin" and case.ours.status == 403
+
+
 def path_escapes(case: Case) -> bool:
     return case.step.label == "escaped-path" and case.ours.status < 500
 
@@ -395,6 +400,7 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("own-routes", own_routes),
     ("not-found-is-json", not_found_page),
     ("mcp-not-a-message", not_a_message),
+    ("foreign-origin-refused", foreign_origin),
     ("escaped-paths", path_escapes),
     ("unclean-paths-not-redirected", unclean_path),
     ("newest-protocol-offered", newest_protocol),
