@@ -33,7 +33,7 @@ proptest! {
     fn no_sequence_of_calls_reads_another_namespace(
         acts in proptest::collection::vec((any::<bool>(), act()), 1..40),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let world = World::open();
             let spaces = ["one", "two"].map(|name| World { ns: name.parse().unwrap(), ..world.clone() });

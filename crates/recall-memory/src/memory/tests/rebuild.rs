@@ -77,6 +77,9 @@ pub(super) async fn everything(world: &World) -> Vec<String> {
             && let Some(rows) = answer.as_array_mut()
         {
             // Ranks among equals depend on the order of insertion; what is found does not.
+            rows.iter_mut()
+                .filter_map(Value::as_object_mut)
+                .for_each(|row| drop(row.remove("rank")));
             rows.sort_by_key(Value::to_string);
         }
         answers.push(answer.to_string());
@@ -89,7 +92,7 @@ proptest! {
 
     #[test]
     fn a_rebuilt_view_answers_alike(acts in proptest::collection::vec(act(), 1..40)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let world = World::open();
             for act in acts {
