@@ -109,3 +109,31 @@ async fn a_deleted_pods_key_and_lease_end_on_every_server() {
     let context = context.expect("the lease passed on at once");
     assert_eq!(context["recent_turns"][0]["content"], "half done");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_store_is_down_no_key_is_handed_out_and_nobody_is_told_401() {
+    let Some(mut clustered) = Clustered::start().await else {
+        return;
+    };
+    clustered.pod_key("coder-1", 0).await;
+    let token = clustered.world.token("agents", "coder-1", "recall").await;
+    let token = token.expect("a token");
+    clustered.fleet.db.kill().expect("it runs");
+    let (http, url) = (clustered.fleet.http.clone(), clustered.fleet.url(0));
+    let answer = http.exchange(&url, &token).await.expect("an answer");
+    let found = (answer.status, answer.code());
+    assert_eq!(
+        found,
+        (503, "store_unavailable".to_owned()),
+        "{}",
+        answer.json()
+    );
+    assert!(answer.headers.contains_key("retry-after"));
+    assert_eq!(answer.json()["key"], Value::Null);
+    clustered.fleet.db.restart().expect("it starts again");
+    let began = Instant::now();
+    while http.exchange(&url, &token).await.expect("an answer").status != 201 {
+        assert!(began.elapsed() < DEADLINE, "it never recovers");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
