@@ -371,6 +371,11 @@ async fn a_full_namespace_says_so_and_takes_more_once_something_is_forgotten() {
     assert!(!resumed(
         running.post("/mcp", &key, &resume("two")).await.json()
     ));
+    let acquire = call("agent_acquire", json!({ "agent_id": "two" }));
+    assert!(
+        !resumed(running.post("/mcp", &key, &acquire).await.json()),
+        "nor by the other way to take an agent"
+    );
     let release = call("agent_release", json!({ "agent_id": "one" }));
     assert!(resumed(running.post("/mcp", &key, &release).await.json()));
     assert!(

@@ -94,7 +94,8 @@ async fn beyond(
     let namespace = auth::namespace(grant)?;
     let within = match tool {
         Known::Memory(operation) => api.bounds.keep(&api.memory, namespace, *operation).await,
-        Known::Agent(agents, Tool::Resume) => {
+        // Only taking an agent can be the first of it; every other tool needs an owner.
+        Known::Agent(agents, Tool::Resume | Tool::Acquire) => {
             let named = grant
                 .agent
                 .as_deref()
