@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::rebuild::{act, call, everything};
-use super::support::World;
+use super::support::{World, run};
 use crate::Operation::{self, Forget, Remember};
 
 /// Marks every string that a namespace sends, so that it can be known anywhere.
@@ -33,8 +33,7 @@ proptest! {
     fn no_sequence_of_calls_reads_another_namespace(
         acts in proptest::collection::vec((any::<bool>(), act()), 1..40),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
+        run(async {
             let world = World::open();
             let spaces = ["one", "two"].map(|name| World { ns: name.parse().unwrap(), ..world.clone() });
             let marks = ["alphamark", "betamark"];

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{World, config};
+use super::support::{World, config, run};
 use crate::Operation::{self, Diff, Explain, Forget, History, Recall, Remember, Timeline};
 use crate::Surface;
 
@@ -42,6 +42,18 @@ pub(super) fn call((subject, predicate, value, what, ago): Act) -> (Operation, V
         args["observed_at"] = json!(format!("2026-05-{:02}T00:00:00Z", 31 - ago));
     }
     (Remember, args)
+}
+
+/// A memory after these writes, one a second.
+pub(super) async fn written(acts: Vec<Act>) -> World {
+    let world = World::open();
+    for act in acts {
+        let (operation, args) = call(act);
+        // Refused where nothing of that name was said yet.
+        let _ = world.answer(operation, args).await;
+        world.seconds(1);
+    }
+    world
 }
 
 /// Everything that can be asked, answered.
@@ -92,15 +104,8 @@ proptest! {
 
     #[test]
     fn a_rebuilt_view_answers_alike(acts in proptest::collection::vec(act(), 1..40)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let world = World::open();
-            for act in acts {
-                let (operation, args) = call(act);
-                // Refused where nothing of that name was said yet.
-                let _ = world.answer(operation, args).await;
-                world.seconds(1);
-            }
+        run(async {
+            let world = written(acts).await;
             let again = world.again(config(Surface::Typed, true));
             let (before, after) = (everything(&world).await, everything(&again).await);
             for (before, after) in before.iter().zip(&after) {

@@ -18,6 +18,14 @@ pub(crate) struct World {
     pub(crate) ns: Namespace,
 }
 
+/// Runs a case of a property test, with timers, which gathering writers wait by.
+pub(crate) fn run<T>(case: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime.expect("a runtime").block_on(case)
+}
+
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::rebuild::{act, call};
-use super::support::{World, config};
+use super::rebuild::{act, written};
+use super::support::{World, config, run};
 use crate::Operation::{Explain, Forget, Recall, Remember};
 use crate::Surface;
 
@@ -320,14 +320,8 @@ proptest! {
     /// Whatever was written, in whatever order: every row of every search is believed now.
     #[test]
     fn every_row_of_a_search_is_believed(acts in prop::collection::vec(act(), 1..40)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let world = World::open();
-            for act in acts {
-                let (operation, args) = call(act);
-                let _ = world.answer(operation, args).await;
-                world.seconds(1);
-            }
+        run(async {
+            let world = written(acts).await;
             let mut believed = Vec::new();
             for subject in ["ann", "bob", "user"] {
                 let list = world.ask(Recall, json!({"subject": subject, "limit": 1000})).await;
