@@ -1,12 +1,20 @@
 //! `recall agents`: who works as which agent.
 
 use http::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::args::{AgentArgs, AgentsArgs, AgentsCommand, ServerArgs};
 use crate::key;
 use crate::output::{items, print, print_json, say, text};
 use crate::session::Session;
+
+/// All but letters, digits and the signs that RFC 3986 leaves unreserved.
+const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 pub(crate) async fn run(server: &ServerArgs, command: AgentsCommand) -> anyhow::Result<()> {
     let session = key::manager(server).await?;
@@ -104,17 +112,8 @@ fn query(arguments: &AgentsArgs) -> String {
 }
 
 /// Percent-encodes what may not stand in a path segment or a query.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
+fn escaped(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, UNSAFE)
 }
 
 #[cfg(test)]
@@ -124,9 +123,9 @@ mod tests {
     #[test]
     fn names_cannot_leave_their_place_in_an_address() {
         assert_eq!(
-            escaped("team:a/../b?c&d e"),
+            escaped("team:a/../b?c&d e").to_string(),
             "team%3Aa%2F..%2Fb%3Fc%26d%20e"
         );
-        assert_eq!(escaped("猫"), "%E7%8C%AB");
+        assert_eq!(escaped("猫").to_string(), "%E7%8C%AB");
     }
 }

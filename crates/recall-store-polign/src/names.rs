@@ -1,5 +1,6 @@
 //! The names of collections: those of the published server, and ours beside them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use recall_store::Namespace;
 use sha2::{Digest, Sha256};
 
@@ -59,19 +60,13 @@ impl Names {
     }
 }
 
+/// All but letters, digits and three signs. A dot is escaped too: `.` and `..` alone would name
+/// another path.
+const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+
 /// Escapes a collection or id for a path.
 pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => {
-                escaped.push(char::from(byte))
-            }
-            // A dot is escaped too: `.` and `..` alone would name another path.
-            _ => escaped.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    escaped
+    utf8_percent_encode(text, UNSAFE).to_string()
 }
 
 #[cfg(test)]
