@@ -268,3 +268,50 @@ async fn what_became_of_exchanges_and_what_the_api_server_said_is_counted() {
     })
     .await;
 }
+
+/// supermemoryai/supermemory#693: an outage of sign-in turned every call into 401 for all.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_sign_in_leaves_the_keys_of_others_alone() {
+    let cluster = Cluster::start(&[]).await;
+    let token = cluster.pod("demo-1", &[]).await;
+    let key = cluster.key(&token).await;
+    let later = cluster.pod("demo-2", &[]).await;
+    for route in [Route::TokenReviews, Route::Pod] {
+        cluster.api().script(route, Reply::Json(500, json!({})));
+    }
+    for _ in 0..3 {
+        assert_eq!(cluster.call(&key).await, (200, String::new()));
+        let refused = cluster.exchange(&later).await;
+        assert_eq!(
+            (refused.status, refused.code()),
+            (503, "upstream".to_owned())
+        );
+        assert!(refused.headers.contains_key("retry-after"));
+        let told = refused.json()["error"]["message"].to_string();
+        assert!(told.contains("Kubernetes API server"), "{told}");
+    }
+    cluster.api().clear_scripts();
+    cluster.key(&later).await;
+}
+
+/// What else a renewal holds is named beside the answer that published clients expect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_with_an_unknown_field_is_told_so() {
+    let cluster = Cluster::start(&[]).await;
+    let token = cluster.pod("demo-1", &[]).await;
+    let key = cluster.key(&token).await;
+    let refused = cluster.renew(&key, &json!({ "zz": 1 })).await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (409, "renew_with_token".to_owned())
+    );
+    let told = refused.json()["error"]["message"].to_string();
+    assert!(told.contains("zz: unknown field"), "{told}");
+    let refused = cluster
+        .renew(&key, &json!({ "token": token, "zz": 1 }))
+        .await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (400, "invalid_argument".to_owned())
+    );
+}

@@ -3,7 +3,10 @@
 //! Starting a process blocks its thread, and the stand-in for an API server has to answer meanwhile:
 //! the tests run on several threads.
 
+mod abuse;
 mod agents;
+mod bridge;
+mod cli;
 mod coverage;
 mod doctor;
 mod exchange;
@@ -17,13 +20,16 @@ mod logs;
 mod mcp;
 mod pod_watch;
 mod polign_servers;
+mod quotas;
 mod readme;
+mod rest_page;
 mod retrieval;
 mod security;
 mod simulated;
 mod tls;
 mod traces;
 mod vectors;
+mod wire;
 mod writes;
 
 #[cfg(feature = "k8s")]

@@ -70,6 +70,21 @@ impl Secured {
             .expect("it starts")
     }
 
+    /// What `recall doctor` says of the way to the server.
+    fn advice(&self) -> String {
+        let output = Command::new(programs::folder().expect("built").join("recall"))
+            .env_clear()
+            .args(["doctor", "--read-only", "--server"])
+            .arg(self.running.server.url.replace("http://", "https://"))
+            .arg("--key=rcl_none")
+            .arg("--ca-file")
+            .arg(self.dir.path().join("ca.crt"))
+            .output()
+            .expect("it starts");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     fn path(&self, name: &str) -> String {
         self.dir.path().join(name).display().to_string()
     }
@@ -96,6 +111,9 @@ async fn a_client_that_trusts_the_authority_is_served_and_a_plain_one_is_not() {
     works(&secured.list(&[]));
     Authority::new().write(&secured.dir.path().join("ca.crt"));
     fails(&secured.list(&[]));
+    let advice = secured.advice();
+    assert!(advice.contains("RECALL_CA_FILE"), "{advice}");
+    assert!(!advice.contains("RECALL_CLIENT_CERT_FILE"), "{advice}");
     let url = format!("{}/healthz", secured.running.server.url);
     let plain = secured.running.http.send("GET", &url, &[], "").await;
     assert!(plain.is_err(), "plain HTTP is not answered on a TLS port");
@@ -126,6 +144,9 @@ async fn with_a_client_authority_only_its_clients_are_served() {
     );
     let secured = Secured::start(&authority, &[&flag]);
     fails(&secured.list(&[]));
+    let advice = secured.advice();
+    assert!(advice.contains("RECALL_CLIENT_CERT_FILE"), "{advice}");
+    assert!(!advice.contains("RECALL_CA_FILE"), "{advice}");
     authority.issue(secured.dir.path(), "stranger");
     let (cert, key) = (secured.path("stranger.crt"), secured.path("stranger.key"));
     fails(&secured.list(&["--client-cert-file", &cert, "--client-key-file", &key]));

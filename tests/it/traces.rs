@@ -108,12 +108,39 @@ async fn a_request_is_a_span_under_its_callers_and_its_operation_is_one_under_it
             .find(|it| it["spanId"] == span["parentSpanId"]);
         assert!(above.is_some(), "{span}");
         assert_eq!(attribute(span, "recall.surface")["stringValue"], "typed");
+        assert_eq!(attribute(span, "recall.backend")["stringValue"], "embedded");
         let store = attribute(span, "gen_ai.memory.store.id")["stringValue"]
             .as_str()
             .expect("text");
         assert!(store.len() == 16 && !store.contains("team"), "{store}");
     }
     assert_eq!(named("search_memory").count(), 1);
+    let found = named("search_memory").next().expect("it was counted");
+    let above = requests
+        .iter()
+        .find(|it| it["spanId"] == found["parentSpanId"])
+        .expect("it is under a request");
+    for (name, value) in [
+        ("mcp.method.name", "tools/call"),
+        ("gen_ai.tool.name", "recall"),
+        ("http.route", "/mcp"),
+        ("http.request.method", "POST"),
+    ] {
+        assert_eq!(attribute(above, name)["stringValue"], value, "{above}");
+    }
+    let written = kept
+        .iter()
+        .find(|span| span["status"]["code"] != 2)
+        .expect("one was kept");
+    let id = attribute(written, "gen_ai.memory.record.id")["stringValue"].as_str();
+    assert!(id.is_some_and(|id| id.starts_with("m-")), "{written}");
+    let began: Vec<_> = named("create_memory_store").collect();
+    assert_eq!(
+        began.len(),
+        1,
+        "the first write began the memory: {spans:?}"
+    );
+    assert_eq!(began[0]["parentSpanId"], written["spanId"]);
     let failed = kept
         .iter()
         .find(|span| span["status"]["code"] == 2)
@@ -126,6 +153,74 @@ async fn a_request_is_a_span_under_its_callers_and_its_operation_is_one_under_it
         !json!(spans).to_string().contains("a-secret-role"),
         "{spans:?}"
     );
+}
+
+/// What a client behind a bridge can say, whatever revision it speaks: its trace is in the metadata.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_of_an_agent_is_a_span_with_its_agent_and_epoch() {
+    let (endpoint, spans) = collector();
+    let endpoint = format!("--otlp-endpoint={endpoint}");
+    let mut running = Running::start(&[&endpoint, "--trace-ratio=1"]);
+    let key = running.key("team:a").await;
+    let call = async |tool: &str, arguments: Value| {
+        let meta = json!({ "traceparent": format!("00-{TRACE}-{CALLER}-01") });
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        running.post("/mcp", &key, &call).await.json()["result"].clone()
+    };
+    let agent = json!({ "agent_id": "coder" });
+    let early = json!({ "agent_id": "coder", "role": "user", "content": "a-secret-turn" });
+    assert_eq!(call("record_turn", early.clone()).await["isError"], true);
+    let resumed = call("agent_resume", agent.clone()).await;
+    let epoch = resumed["structuredContent"]["epoch"]
+        .as_u64()
+        .expect("an epoch");
+    assert_eq!(call("record_turn", early).await["isError"], false);
+    call("recent_turns", agent.clone()).await;
+    call("agent_release", agent).await;
+    let unknown = json!({ "jsonrpc": "2.0", "id": 1, "method": "a-secret-method" });
+    running.post("/mcp", &key, &unknown).await;
+    assert_eq!(running.server.process().stop().expect("it ends"), 0);
+
+    let spans: Vec<Value> = spans.try_iter().collect();
+    let of_agents: Vec<_> = spans
+        .iter()
+        .filter(|span| span["name"] == "agent_operation")
+        .collect();
+    let told: Vec<_> = of_agents
+        .iter()
+        .map(|span| {
+            assert_eq!(span["traceId"], TRACE, "{span}");
+            assert_eq!(attribute(span, "gen_ai.agent.id")["stringValue"], "coder");
+            assert_eq!(attribute(span, "recall.backend")["stringValue"], "embedded");
+            assert_eq!(attribute(span, "recall.surface")["stringValue"], "text");
+            let store = attribute(span, "gen_ai.memory.store.id")["stringValue"].as_str();
+            assert!(store.is_some_and(|store| store.len() == 16), "{span}");
+            let epoch = &attribute(span, "recall.lease.epoch")["intValue"];
+            let epoch = epoch
+                .as_str()
+                .map(|text| text.parse::<u64>().expect("a number"));
+            let tool = attribute(span, "recall.agent.operation")["stringValue"].as_str();
+            (tool.expect("a tool"), epoch, span["status"]["code"] == 2)
+        })
+        .collect();
+    let expected = [
+        ("record_turn", None, true),
+        ("agent_resume", Some(epoch), false),
+        ("record_turn", Some(epoch), false),
+        ("recent_turns", Some(epoch), false),
+        ("agent_release", None, false),
+    ];
+    assert_eq!(told, expected, "{of_agents:?}");
+    let refused = attribute(of_agents[0], "error.type");
+    assert_eq!(refused["stringValue"], "tool_error", "{refused}");
+    let methods: Vec<_> = spans
+        .iter()
+        .filter_map(|span| attribute(span, "mcp.method.name")["stringValue"].as_str())
+        .collect();
+    assert_eq!(methods.iter().filter(|it| **it == "tools/call").count(), 5);
+    assert!(methods.contains(&"_OTHER"), "{methods:?}");
+    assert!(!json!(spans).to_string().contains("a-secret"), "{spans:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -121,8 +121,14 @@ impl Agents {
         };
         let inner = &self.inner;
         match tool {
-            Tool::Resume => inner.resume(&seat, session, fields).await,
-            Tool::Acquire => inner.acquire(&seat, session, fields).await,
+            Tool::Resume | Tool::Acquire => {
+                let answer = match tool {
+                    Tool::Resume => inner.resume(&seat, session, fields).await,
+                    _ => inner.acquire(&seat, session, fields).await,
+                };
+                tell_epoch(answer.as_ref().ok().and_then(|it| it["epoch"].as_u64()));
+                answer
+            }
             Tool::Release => inner.release(&seat, session, fields).await,
             Tool::Context => {
                 fields.finish()?;
@@ -153,6 +159,13 @@ impl Agents {
             | Tool::PendingActions
             | Tool::WorkingStateHistory => inner.look(&seat, session, tool, fields).await,
         }
+    }
+}
+
+/// Tells the span of the call, if there is one, under which epoch it is done.
+fn tell_epoch(epoch: Option<u64>) {
+    if let Some(epoch) = epoch {
+        tracing::Span::current().record("recall.lease.epoch", epoch);
     }
 }
 
@@ -255,6 +268,7 @@ impl Inner {
             for place in change.needs(names, &head) {
                 found.push(self.get(seat, &place).await?);
             }
+            tell_epoch(Some(hold.epoch));
             let desk = self.desk(hold.epoch, hold.settings.output_threshold)?;
             let plan = change.decide(names, &mut head, &found, &desk)?;
             if plan.writes.is_empty() {
@@ -290,6 +304,7 @@ impl Inner {
         let Some(hold) = head.hold_of(session) else {
             return Ok(head);
         };
+        tell_epoch(Some(hold.epoch));
         if self.due(seat, session, hold) {
             let _turn = self.lock(seat).await;
             self.refresh(seat, session).await;

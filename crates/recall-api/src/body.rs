@@ -45,6 +45,9 @@ impl std::ops::Deref for Whole {
 
 /// Reads a whole body of at most `limit` bytes, whether its length was announced or not.
 pub(crate) async fn read(request: Request, limit: usize) -> Result<Whole, ApiError> {
+    if is_encoded(request.headers()) {
+        return Err(ApiError::encoded());
+    }
     let announced = announced(request.headers());
     let small =
         limit as u64 <= LARGE_BYTES || announced.is_some_and(|length| length <= LARGE_BYTES);
@@ -82,6 +85,16 @@ async fn arrive(request: Request, limit: usize, announced: Option<u64>) -> Resul
         let _ = tokio::time::timeout(MAX_DROPPING, drop_rest(&mut body, MAX_DROPPED_BYTES)).await;
     }
     Err(ApiError::too_large(limit))
+}
+
+/// Whether a body stands for another text than its own.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let encodings = headers.get_all(http::header::CONTENT_ENCODING);
+    let as_it_is = |value: &http::HeaderValue| {
+        let value = value.as_bytes().trim_ascii();
+        value.is_empty() || value.eq_ignore_ascii_case(b"identity")
+    };
+    !encodings.iter().all(as_it_is)
 }
 
 fn announced(headers: &HeaderMap) -> Option<u64> {

@@ -3,42 +3,48 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue};
 use recall_agent::Agents;
 use recall_keys::{Grant, KeyId};
-use recall_memory::{Memory, Operation};
 use recall_store::{AgentId, Namespace};
 
 use crate::auth;
-use crate::error::ApiError;
-use crate::limit::{Limiter, Rate};
+use crate::error::{ApiError, policy, tell_rate};
+use crate::limit::{Left, Limiter, Rate};
 use crate::pool::Pools;
 
 /// Keys remembered by the rate limit; some 100 bytes a piece.
 const REMEMBERED: usize = 65_536;
 
-/// What a namespace may hold; `None` is as much as it likes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Quotas {
-    /// Statements that are believed now.
-    pub facts: Option<u32>,
-    /// Bytes of everything that was ever stated, as it takes place in memory.
-    pub bytes: Option<u64>,
-    /// Agents with anything kept of them.
-    pub agents: Option<u32>,
-}
-
 /// The bounds of a server. Cheap to clone; all clones count together.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
     per_key: Option<Arc<PerKey>>,
-    quotas: Quotas,
+    /// The agents that one namespace may have.
+    agents: Option<u32>,
     pub(crate) pools: Pools,
 }
 
 #[derive(Debug)]
 struct PerKey {
     rate: Rate,
+    policy: HeaderValue,
     limiter: Limiter<Holder>,
+}
+
+/// How a key stands with its rate.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    policy: HeaderValue,
+    left: Left,
+}
+
+impl Standing {
+    /// Puts it into the headers of an answer.
+    pub(crate) fn tell(self, headers: &mut HeaderMap) {
+        tell_rate(headers, self.policy, self.left.count, self.left.restored);
+    }
 }
 
 /// Whose requests are counted together.
@@ -49,17 +55,28 @@ enum Holder {
     Namespace(Namespace),
 }
 
+impl Holder {
+    fn of(grant: &Grant) -> Result<Self, ApiError> {
+        Ok(match &grant.key {
+            Some(id) => Self::Key(id.clone()),
+            None => Self::Namespace(auth::namespace(grant)?.clone()),
+        })
+    }
+}
+
 impl Bounds {
-    /// `per_key` is how often one key may call memory or a tool.
+    /// `per_key` is how often one key may call memory or a tool, `agents` how many agents one namespace
+    /// may have.
     #[must_use]
-    pub fn new(per_key: Option<Rate>, quotas: Quotas) -> Self {
+    pub fn new(per_key: Option<Rate>, agents: Option<u32>) -> Self {
         let per_key = per_key.map(|rate| PerKey {
             rate,
+            policy: policy(rate),
             limiter: Limiter::new(Some(rate), REMEMBERED),
         });
         Self {
             per_key: per_key.map(Arc::new),
-            quotas,
+            agents,
             pools: Pools::default(),
         }
     }
@@ -69,37 +86,19 @@ impl Bounds {
         let Some(per_key) = &self.per_key else {
             return Ok(());
         };
-        let holder = match &grant.key {
-            Some(id) => Holder::Key(id.clone()),
-            None => Holder::Namespace(auth::namespace(grant)?.clone()),
-        };
-        let wait = match per_key.limiter.take(&holder) {
+        let wait = match per_key.limiter.take(&Holder::of(grant)?) {
             Ok(()) => return Ok(()),
             Err(wait) => wait,
         };
         Err(too_often(wait, per_key.rate))
     }
 
-    /// Lets an operation pass unless it adds to a namespace that is full. Several writes at once may
-    /// pass the last gap together.
-    pub(crate) async fn keep(
-        &self,
-        memory: &Memory,
-        ns: &Namespace,
-        operation: Operation,
-    ) -> Result<(), ApiError> {
-        let Quotas { facts, bytes, .. } = self.quotas;
-        if operation != Operation::Remember || (facts, bytes) == (None, None) {
-            return Ok(());
-        }
-        let usage = memory.usage(ns).await?;
-        if let Some(most) = facts.filter(|most| usage.facts >= *most) {
-            return Err(full(&format!("it holds {most} facts; forget some")));
-        }
-        if let Some(most) = bytes.filter(|most| usage.bytes >= *most) {
-            return Err(full(&format!("it holds {most} bytes")));
-        }
-        Ok(())
+    /// How a key stands with its rate, if it has one.
+    pub(crate) fn standing(&self, grant: &Grant) -> Option<Standing> {
+        let per_key = self.per_key.as_ref()?;
+        let left = per_key.limiter.left(&Holder::of(grant).ok()?)?;
+        let policy = per_key.policy.clone();
+        Some(Standing { policy, left })
     }
 
     /// Lets an agent begin unless its namespace has as many as it may.
@@ -109,14 +108,26 @@ impl Bounds {
         ns: &Namespace,
         agent: &AgentId,
     ) -> Result<(), ApiError> {
-        let Some(most) = self.quotas.agents else {
+        let Some(most) = self.agents else {
             return Ok(());
         };
         match agents.one_too_many(ns, agent, most).await? {
-            true => Err(full(&format!("it has {most} agents"))),
+            true => Err(full(most)),
             false => Ok(()),
         }
     }
+}
+
+/// An answer, or a refusal, that tells how its caller stands with the rate.
+pub(crate) fn with_standing(
+    answer: Result<Response, ApiError>,
+    standing: Option<Standing>,
+) -> Response {
+    let mut response = answer.into_response();
+    if let Some(standing) = standing {
+        response.extensions_mut().insert(standing);
+    }
+    response
 }
 
 fn too_often(wait: Duration, rate: Rate) -> ApiError {
@@ -124,8 +135,10 @@ fn too_often(wait: Duration, rate: Rate) -> ApiError {
     ApiError::rate_limited(message, wait).under(rate)
 }
 
-fn full(what: &str) -> ApiError {
-    ApiError::quota_exceeded(format!("the namespace is full: {what}"))
+fn full(most: u32) -> ApiError {
+    ApiError::quota_exceeded(format!(
+        "the namespace is full: it has {most} agents; use one of them, or ask the operator for more"
+    ))
 }
 
 #[cfg(test)]
@@ -146,7 +159,7 @@ mod tests {
 
     #[test]
     fn each_key_has_a_rate_of_its_own() {
-        let bounds = Bounds::new(Some("2/1m".parse().expect("a rate")), Quotas::default());
+        let bounds = Bounds::new(Some("2/1m".parse().expect("a rate")), None);
         let (one, other) = (grant("a"), grant("b"));
         assert!(bounds.call(&one).is_ok() && bounds.call(&one).is_ok());
         let refused = bounds.call(&one).expect_err("the third within a minute");

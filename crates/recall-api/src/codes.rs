@@ -31,7 +31,7 @@ const fn code(
 pub static CODES: [Code; 23] = [
     code(
         "invalid_argument",
-        &[400, 408, 413],
+        &[400, 408, 413, 414, 415, 431],
         "The request is malformed, names an unknown field, is over a named limit, or does not arrive.",
         "Fix what the message names.",
     ),

@@ -72,6 +72,13 @@ impl ApiError {
         Self::retry(status, "overloaded", message.to_owned(), None)
     }
 
+    /// A body that is not sent as it is.
+    pub(crate) fn encoded() -> Self {
+        let message = "Content-Encoding: send the body as it is, without an encoding";
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Self::new(status, "invalid_argument", message)
+    }
+
     pub(crate) fn unauthenticated(message: &'static str) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", message)
     }
@@ -130,8 +137,8 @@ impl ApiError {
         }
     }
 
-    /// The envelope with the id of the request it answers.
-    pub(crate) fn render(&self, request_id: &str) -> Response {
+    /// The envelope with the id of the request it answers, as bytes.
+    pub(crate) fn body(&self, request_id: &str) -> Vec<u8> {
         let envelope = Envelope {
             error: Body {
                 code: self.code,
@@ -140,8 +147,13 @@ impl ApiError {
                 retry_after_ms: self.retry_after.map(|after| after.as_millis() as u64),
             },
         };
-        let body = serde_json::to_vec(&envelope).unwrap_or_default();
-        let mut response = (self.status, Bytes::from(body)).into_response();
+        serde_json::to_vec(&envelope).unwrap_or_default()
+    }
+
+    /// The answer with the id of the request it answers.
+    pub(crate) fn render(&self, request_id: &str) -> Response {
+        let body = Bytes::from(self.body(request_id));
+        let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(
             header::CONTENT_TYPE,
@@ -154,11 +166,16 @@ impl ApiError {
         if [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::REQUEST_TIMEOUT].contains(&self.status) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
+        if self.status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            let identity = HeaderValue::from_static("identity");
+            headers.insert(header::ACCEPT_ENCODING, identity);
+        }
         if let Some(allow) = self.allow {
             headers.insert(header::ALLOW, HeaderValue::from_static(allow));
         }
         if let Some(rate) = self.rate {
-            self.tell_rate(headers, rate);
+            let wait = self.retry_after.unwrap_or_default();
+            tell_rate(headers, policy(rate), 0, wait);
         }
         if let Some(after) = self.retry_after {
             let seconds = whole_seconds(after);
@@ -166,18 +183,22 @@ impl ApiError {
         }
         response
     }
+}
 
-    /// The rate and what is left of it: nothing until `t` seconds have passed.
-    fn tell_rate(&self, headers: &mut HeaderMap, rate: Rate) {
-        let period = whole_seconds(rate.period());
-        let wait = whole_seconds(self.retry_after.unwrap_or_default());
-        let policy = format!("\"key\";q={};w={period}", rate.count());
-        let state = format!("\"key\";r=0;t={wait}");
-        for (name, text) in [(&RATE_POLICY, policy), (&RATE, state)] {
-            if let Ok(value) = HeaderValue::try_from(text) {
-                headers.insert(name.clone(), value);
-            }
-        }
+/// A rate by the draft of RateLimit header fields: `q` requests in `w` seconds.
+pub(crate) fn policy(rate: Rate) -> HeaderValue {
+    let period = whole_seconds(rate.period());
+    let text = format!("\"key\";q={};w={period}", rate.count());
+    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// Tells a rate and what is left of it: `r` requests at once, and `t` seconds until there are more, or
+/// until all are there again.
+pub(crate) fn tell_rate(headers: &mut HeaderMap, policy: HeaderValue, left: u32, time: Duration) {
+    headers.insert(RATE_POLICY.clone(), policy);
+    let state = format!("\"key\";r={left};t={}", whole_seconds(time));
+    if let Ok(state) = HeaderValue::try_from(state) {
+        headers.insert(RATE.clone(), state);
     }
 }
 
@@ -256,6 +277,7 @@ impl From<recall_memory::Error> for ApiError {
         match error {
             E::Invalid(message) => Self::invalid(message),
             E::Refused(message) => Self::new(StatusCode::BAD_REQUEST, "tool_error", message),
+            E::Full(message) => Self::quota_exceeded(message),
             E::Store(error) => error.into(),
         }
     }

@@ -1,7 +1,11 @@
 //! Where a request ends, as those before and behind the server may see it differently.
 
-use http::header::{CONNECTION, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderValue, Version};
+use http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, StatusCode, Version};
+
+use crate::error::ApiError;
+use crate::request_id;
 
 /// Whether no further request of this connection is read.
 ///
@@ -13,7 +17,95 @@ pub(crate) fn is_last(version: Version, headers: &HeaderMap) -> bool {
     version < Version::HTTP_2 && headers.contains_key(TRANSFER_ENCODING)
 }
 
+/// Demands the one `Host` that HTTP/1.1 asks for (RFC 9112, 3.2): without it, or with two, what stands
+/// before the server may take the request to be for somebody else.
+pub(crate) fn names_its_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
+    if version != Version::HTTP_11 {
+        return Ok(());
+    }
+    let mut sent = headers.get_all(HOST).iter();
+    let why = match (sent.next(), sent.next()) {
+        (Some(host), None) if is_host(host) => return Ok(()),
+        (Some(_), None) => "is not a name or an address",
+        (None, _) => "is missing",
+        (Some(_), Some(_)) => "was sent more than once",
+    };
+    Err(ApiError::invalid(format!("the header Host {why}")))
+}
+
+/// An empty one is allowed where the target has no authority.
+fn is_host(value: &HeaderValue) -> bool {
+    let text = value.to_str().unwrap_or("@");
+    text.is_empty()
+        || text
+            .parse::<Authority>()
+            .is_ok_and(|host| !host.as_str().contains('@'))
+}
+
 /// Tells the client that the connection ends here.
 pub(crate) fn end(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
+}
+
+/// The whole answer, head and body, to a request whose head the HTTP library could not read. It would
+/// answer with this status and nothing else; ours says what is wrong, as every refusal does.
+#[must_use]
+pub fn unreadable(status: StatusCode) -> Vec<u8> {
+    let why = match status {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
+            "the head of the request is over the limit of 64 KiB"
+        }
+        StatusCode::URI_TOO_LONG => "the path of the request is over the limit of 64 KiB",
+        _ => "the head of the request is not one of HTTP/1.1",
+    };
+    let id = request_id::generate();
+    let error = ApiError::new(status, "invalid_argument", why);
+    let (body, kind) = (
+        error.body(id.to_str().unwrap_or_default()),
+        "application/json",
+    );
+    let reason = status.canonical_reason().unwrap_or("Refused");
+    let head = format!(
+        "HTTP/1.1 {} {reason}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nx-request-id: {}\r\n\
+         connection: close\r\n\r\n",
+        status.as_u16(),
+        body.len(),
+        id.to_str().unwrap_or_default(),
+    );
+    [head.as_bytes(), &body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(version: Version, hosts: &[&'static str], expected: bool) {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(HOST, HeaderValue::from_static(host));
+        }
+        let found = names_its_host(version, &headers);
+        assert_eq!(found.is_ok(), expected, "{version:?} {hosts:?}");
+        if let Err(error) = found {
+            assert_eq!(
+                (error.status.as_u16(), error.code),
+                (400, "invalid_argument")
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_of_http_1_1_names_one_host() {
+        for good in ["recall", "recall:8080", "127.0.0.1:1", "[::1]:8080", ""] {
+            check(Version::HTTP_11, &[good], true);
+        }
+        for bad in ["a b", "a@b", "a/b", "a:b:c"] {
+            check(Version::HTTP_11, &[bad], false);
+        }
+        check(Version::HTTP_11, &[], false);
+        check(Version::HTTP_11, &["a", "a"], false);
+        check(Version::HTTP_10, &[], true);
+        check(Version::HTTP_2, &[], true);
+    }
 }

@@ -25,10 +25,11 @@ mod state;
 mod trace;
 
 pub use admin::{AdminState, Check, Readiness, admin_router};
-pub use bounds::{Bounds, Quotas};
+pub use bounds::Bounds;
 pub use codes::{CODES, Code};
 pub use error::ApiError;
 pub use exchange::{Exchange, ExchangeLimits, Peer};
+pub use framing::unreadable;
 pub use hosts::{Host, Hosts, InvalidHost, Origin};
 pub use idempotency::Answers;
 pub use limit::{InvalidRate, Rate};

@@ -37,6 +37,15 @@ impl Rate {
     }
 }
 
+/// How somebody who is held to a rate stands with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// How many requests pass at once.
+    pub(crate) count: u32,
+    /// When as many pass as ever, if nothing more is asked.
+    pub(crate) restored: Duration,
+}
+
 /// What stands for a rate in a setting: `60/1m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidRate;
@@ -103,6 +112,23 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
     /// Lets one request of `key` pass, or tells how long it has to wait.
     pub(crate) fn take(&self, key: &K) -> Result<(), Duration> {
         self.take_at(key, Instant::now())
+    }
+
+    /// What `key` may still ask for at once. Takes nothing.
+    pub(crate) fn left(&self, key: &K) -> Option<Left> {
+        self.left_at(key, Instant::now())
+    }
+
+    fn left_at(&self, key: &K, now: Instant) -> Option<Left> {
+        let rate = self.rate?;
+        let paid_off = self.seen.lock().paid_off.get(key).copied();
+        let owed = paid_off.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+        let free = rate.period.saturating_sub(owed);
+        let count = free.as_nanos() / rate.cost().as_nanos();
+        Some(Left {
+            count: u32::try_from(count).unwrap_or(u32::MAX).min(rate.count()),
+            restored: owed,
+        })
     }
 
     fn take_at(&self, key: &K, now: Instant) -> Result<(), Duration> {
@@ -199,6 +225,26 @@ mod tests {
         );
         assert_eq!(limiter.take_at(&1, start + tenth), Ok(()));
         assert_eq!(limiter.take_at(&1, start + tenth), Err(tenth));
+    }
+
+    #[test]
+    fn what_is_left_is_told_without_taking_any() {
+        let limiter = limiter("10/1s", 100);
+        let start = Instant::now();
+        let left = |now| {
+            let left = limiter.left_at(&1, now).expect("there is a rate");
+            (left.count, left.restored)
+        };
+        assert_eq!(left(start), (10, Duration::ZERO));
+        for n in 1..=10_u32 {
+            limiter.take_at(&1, start).expect("it passes");
+            let owed = Duration::from_millis(100) * n;
+            assert_eq!(left(start), (10 - n, owed));
+        }
+        assert!(limiter.take_at(&1, start).is_err());
+        assert_eq!(left(start + Duration::from_millis(250)).0, 2);
+        assert_eq!(left(start + Duration::from_secs(5)), (10, Duration::ZERO));
+        assert!(Limiter::<u32>::new(None, 1).left(&1).is_none());
     }
 
     #[test]

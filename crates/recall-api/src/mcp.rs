@@ -19,20 +19,29 @@ mod tools;
 
 pub(crate) use tools::schemas as tool_schemas;
 
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderValue, Method, StatusCode};
-use serde_json::{Value, json};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use recall_keys::Grant;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::auth;
 use crate::body;
+use crate::bounds;
 use crate::error::ApiError;
 use crate::state::{Api, MAX_BODY_BYTES};
+use crate::trace;
 
 use era::Era;
 use failure::Failure;
-use message::Incoming;
+use message::{Incoming, Unread};
+
+/// What traces call a method that the server does not have.
+const OTHER: &str = "_OTHER";
 
 /// What a method answers.
 type Outcome = Result<Value, Failure>;
@@ -47,53 +56,73 @@ pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Result<R
         Method::DELETE => return Ok(StatusCode::OK.into_response()),
         _ => return Err(ApiError::method_not_allowed("POST, DELETE")),
     }
+    let answer = message(&api, &grant, request).await;
+    Ok(bounds::with_standing(answer, api.bounds.standing(&grant)))
+}
+
+async fn message(api: &Api, grant: &Arc<Grant>, request: Request) -> Result<Response, ApiError> {
     let headers = request.headers().clone();
     let body = body::read(request, MAX_BODY_BYTES).await?;
     let message = match Incoming::parse(&body) {
         Ok(message) => message,
-        Err(failure) => return Ok(respond(failure.status, Some(&Value::Null), Err(failure))),
+        Err(Unread { id, failure }) => {
+            let id = id.as_deref().unwrap_or(RawValue::NULL);
+            return Ok(respond(failure.status, Some(id), Err(failure)));
+        }
     };
     drop(body);
-    let Some(id) = message.id.clone() else {
-        return Ok(StatusCode::ACCEPTED.into_response());
+    let id = match message.id.clone() {
+        Some(id) if !message.answers => id,
+        // Neither a notification nor an answer, to what was never asked, is answered.
+        Some(_) | None => return Ok(StatusCode::ACCEPTED.into_response()),
     };
     // What a client asks first, to find out what this is, is never counted.
     if message.method != "server/discover" {
-        api.bounds.call(&grant)?;
+        api.bounds.call(grant)?;
     }
+    note_trace(&headers, &message);
     match Era::of(&message, &headers) {
         Ok(Era::Handshake) => {
-            let outcome = handshake::answer(&api, &grant, message).await?;
+            let outcome = handshake::answer(api, grant, message).await?;
             Ok(respond(StatusCode::OK, Some(&id), outcome))
         }
         Ok(Era::Stateless) => {
-            let outcome = stateless::answer(&api, &grant, &headers, message).await?;
+            let outcome = stateless::answer(api, grant, &headers, message).await?;
             Ok(respond_stateless(&id, outcome))
         }
         Err(failure) => Ok(respond_stateless(&id, Err(failure))),
     }
 }
 
+/// A client that cannot set headers, such as one behind the bridge, names its trace in the metadata.
+fn note_trace(headers: &HeaderMap, message: &Incoming) {
+    if trace::of(headers).is_some() {
+        return;
+    }
+    let parent = message.meta().and_then(|meta| meta.get("traceparent"));
+    if let Some(parent) = parent.and_then(Value::as_str).and_then(trace::read) {
+        parent.note(&tracing::Span::current());
+    }
+}
+
 /// Each failure has a status of its own, and an id that is none is left out.
-fn respond_stateless(id: &Value, outcome: Outcome) -> Response {
+fn respond_stateless(id: &RawValue, outcome: Outcome) -> Response {
     let status = match &outcome {
         Ok(_) => StatusCode::OK,
         Err(failure) => failure.status,
     };
-    let id = message::names(id).then_some(id);
-    respond(status, id, outcome)
+    respond(status, message::names(id).then_some(id), outcome)
 }
 
-fn respond(status: StatusCode, id: Option<&Value>, outcome: Outcome) -> Response {
-    let mut answer = json!({ "jsonrpc": "2.0" });
-    if let Some(id) = id {
-        answer["id"] = id.clone();
-    }
-    match outcome {
-        Ok(result) => answer["result"] = result,
-        Err(failure) => answer["error"] = failure.to_json(),
-    }
-    let mut response = (status, Bytes::from(answer.to_string())).into_response();
+fn respond(status: StatusCode, id: Option<&RawValue>, outcome: Outcome) -> Response {
+    let id = id.map(|id| format!("\"id\":{},", id.get()));
+    let id = id.unwrap_or_default();
+    let outcome = match outcome {
+        Ok(result) => format!("\"result\":{result}"),
+        Err(failure) => format!("\"error\":{}", failure.to_json()),
+    };
+    let answer = format!("{{\"jsonrpc\":\"2.0\",{id}{outcome}}}");
+    let mut response = (status, Bytes::from(answer)).into_response();
     let kind = HeaderValue::from_static("application/json");
     response
         .headers_mut()

@@ -34,6 +34,19 @@ impl Route {
         }
     }
 
+    /// The route as the conventions of HTTP spans name it, with holes for what varies.
+    pub(crate) fn template(self) -> Option<&'static str> {
+        match self {
+            Self::Health => Some("/healthz"),
+            Self::Exchange => Some("/v1/auth/kubernetes"),
+            Self::Keys => Some("/v1/keys/{id}"),
+            Self::Agents => Some("/v1/agents/{id}"),
+            Self::Mcp => Some("/mcp"),
+            Self::Memory => Some("/v1/{operation}"),
+            Self::Other => None,
+        }
+    }
+
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Health => "health",
@@ -127,6 +140,11 @@ impl Metrics {
             metrics.degraded.clone(),
         );
         metrics
+    }
+
+    /// Counts a request to `path` that was answered after `elapsed`.
+    pub fn answered(&self, path: &str, status: StatusCode, elapsed: Duration) {
+        self.request(Route::of(path), status, elapsed);
     }
 
     pub(crate) fn request(&self, route: Route, status: StatusCode, elapsed: Duration) {

@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
-use http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 use tracing::Instrument;
 use tracing::field::Empty;
 
+use crate::bounds::Standing;
 use crate::error::ApiError;
 use crate::framing;
 use crate::metrics::Route;
@@ -39,13 +40,22 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
         trace_id = Empty,
         parent_id = Empty,
         http.response.status_code = Empty,
-        http.request.method = request.method().as_str(),
+        http.request.method = method(request.method()),
+        http.route = route.template(),
+        network.protocol.version = version(request.version()),
+        mcp.method.name = Empty,
+        gen_ai.tool.name = Empty,
+        error.type = Empty,
         route = route.as_str(),
     );
     if let Some(parent) = trace::of(request.headers()) {
         parent.note(&span);
     }
-    let response = next.run(request).instrument(span.clone()).await;
+    let host = framing::names_its_host(request.version(), request.headers());
+    let response = match host {
+        Ok(()) => next.run(request).instrument(span.clone()).await,
+        Err(error) => error.into_response(),
+    };
     let mut response = finish(response, &id);
     if last {
         framing::end(response.headers_mut());
@@ -53,6 +63,9 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
     let status = response.status();
     let elapsed = began.elapsed();
     span.record("http.response.status_code", status.as_u16());
+    if status.is_server_error() {
+        span.record("error.type", status.as_str());
+    }
     api.metrics.request(route, status, elapsed);
     tracing::debug!(
         parent: &span,
@@ -65,9 +78,45 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
 }
 
 fn finish(mut response: Response, id: &HeaderValue) -> Response {
-    match response.extensions_mut().remove::<ApiError>() {
+    let standing = response.extensions_mut().remove::<Standing>();
+    let mut response = match response.extensions_mut().remove::<ApiError>() {
         Some(error) => error.render(id.to_str().unwrap_or_default()),
         None => response,
+    };
+    // Who was refused for asking too often was told so more exactly.
+    match standing {
+        Some(standing) if response.status() != StatusCode::TOO_MANY_REQUESTS => {
+            standing.tell(response.headers_mut());
+        }
+        Some(_) | None => {}
+    }
+    response
+}
+
+/// The method as the conventions name it: none of a client's own making.
+fn method(method: &Method) -> &str {
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+        Method::TRACE,
+        Method::CONNECT,
+    ];
+    match known.contains(method) {
+        true => method.as_str(),
+        false => "_OTHER",
+    }
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_2 => "2",
+        Version::HTTP_10 => "1.0",
+        _ => "1.1",
     }
 }
 
@@ -80,7 +129,7 @@ fn plain(id: &HeaderValue) -> bool {
 }
 
 /// Half of it is this process's own, half counts: no two alike, and no system call for each.
-fn generate() -> HeaderValue {
+pub(crate) fn generate() -> HeaderValue {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let text = format!(

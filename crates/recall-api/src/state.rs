@@ -3,12 +3,14 @@
 use recall_agent::Agents;
 use recall_keys::Keys;
 use recall_memory::Memory;
+use recall_store::Namespace;
 
 use crate::bounds::Bounds;
 use crate::exchange::Exchange;
 use crate::hosts::Hosts;
 use crate::idempotency::Answers;
 use crate::metrics::Metrics;
+use crate::trace::Place;
 
 /// The largest body of a memory operation or an MCP message: 4 MiB.
 pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -32,8 +34,21 @@ pub struct Api {
     pub bounds: Bounds,
     /// From where `/mcp` may be reached.
     pub hosts: Hosts,
+    /// What keeps it all, as traces name it.
+    pub backend: &'static str,
     /// The version that `initialize` reports.
     pub version: &'static str,
     /// What is counted.
     pub metrics: Metrics,
+}
+
+impl Api {
+    /// Where the operations on a namespace are done.
+    pub(crate) fn place<'a>(&self, namespace: &'a Namespace) -> Place<'a> {
+        Place {
+            surface: self.memory.surface(),
+            backend: self.backend,
+            namespace,
+        }
+    }
 }

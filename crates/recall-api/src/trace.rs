@@ -1,8 +1,9 @@
 //! The trace that a request belongs to, as its sender names it (W3C Trace Context).
 
 use http::HeaderMap;
-use recall_memory::{Operation, Surface};
-use recall_store::Namespace;
+use recall_agent::Tool;
+use recall_memory::{Answer, Operation, Surface};
+use recall_store::{AgentId, Namespace};
 use sha2::{Digest, Sha256};
 use tracing::Span;
 use tracing::field::Empty;
@@ -54,9 +55,39 @@ pub(crate) fn read(parent: &str) -> Option<Parent<'_>> {
     })
 }
 
+/// Where an operation is done: what each of its spans says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) surface: Surface,
+    pub(crate) backend: &'static str,
+    pub(crate) namespace: &'a Namespace,
+}
+
+impl Place<'_> {
+    fn note(&self, span: &Span) {
+        if span.is_disabled() {
+            return;
+        }
+        // Its name may say whose memory it is.
+        let digest = Sha256::digest(self.namespace.as_str());
+        let id: String = digest
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        span.record("gen_ai.memory.store.id", id);
+        span.record("recall.backend", self.backend);
+        let surface = match self.surface {
+            Surface::Typed => "typed",
+            Surface::Text => "text",
+        };
+        span.record("recall.surface", surface);
+    }
+}
+
 /// The span of a memory operation, by the names of OpenTelemetry's conventions for generative AI. It
 /// is made only where traces are sent: it says nothing that a log needs.
-pub(crate) fn operation(operation: Operation, surface: Surface, ns: &Namespace) -> Span {
+pub(crate) fn operation(operation: Operation, place: Place<'_>) -> Span {
     use Operation as O;
     macro_rules! span {
         ($name:literal) => {
@@ -65,6 +96,8 @@ pub(crate) fn operation(operation: Operation, surface: Surface, ns: &Namespace) 
                 gen_ai.operation.name = $name,
                 gen_ai.memory.store.id = Empty,
                 gen_ai.memory.record.count = Empty,
+                gen_ai.memory.record.id = Empty,
+                recall.backend = Empty,
                 recall.surface = Empty,
                 error.type = Empty,
             )
@@ -77,30 +110,60 @@ pub(crate) fn operation(operation: Operation, surface: Surface, ns: &Namespace) 
             span!("search_memory")
         }
     };
-    if !span.is_disabled() {
-        // Its name may say whose memory it is.
-        let digest = Sha256::digest(ns.as_str());
-        let id: String = digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        span.record("gen_ai.memory.store.id", id);
-        let surface = match surface {
-            Surface::Typed => "typed",
-            Surface::Text => "text",
-        };
-        span.record("recall.surface", surface);
-    }
+    place.note(&span);
     span
 }
 
+/// The span of an agent's tool. `agent` is the name that the call gives, if it is one.
+pub(crate) fn agent(tool: Tool, agent: Option<&AgentId>, place: Place<'_>) -> Span {
+    let span = tracing::debug_span!(
+        "agent_operation",
+        recall.agent.operation = tool.name(),
+        gen_ai.agent.id = agent.map(AgentId::as_str),
+        gen_ai.memory.store.id = Empty,
+        recall.lease.epoch = Empty,
+        recall.backend = Empty,
+        recall.surface = Empty,
+        error.type = Empty,
+    );
+    place.note(&span);
+    span
+}
+
+/// Tells the current request's span which method of MCP it calls, and which tool. Both are names that
+/// the server knows: a client's own words are not repeated.
+pub(crate) fn mcp(method: &'static str, tool: Option<&'static str>) {
+    let span = Span::current();
+    span.record("mcp.method.name", method);
+    if let Some(tool) = tool {
+        span.record("gen_ai.tool.name", tool);
+    }
+}
+
 /// Tells how an operation went.
-pub(crate) fn outcome(span: &Span, outcome: Result<u32, &'static str>) {
-    match outcome {
-        Ok(count) => span.record("gen_ai.memory.record.count", count),
-        Err(code) => span.record("error.type", code),
+pub(crate) fn outcome(span: &Span, place: Place<'_>, outcome: Result<&Answer, &'static str>) {
+    let answer = match outcome {
+        Ok(answer) => answer,
+        Err(code) => {
+            span.record("error.type", code);
+            return;
+        }
     };
+    span.record("gen_ai.memory.record.count", answer.items);
+    if let Some(record) = &answer.record {
+        span.record("gen_ai.memory.record.id", record.as_str());
+    }
+    if answer.began {
+        let began = tracing::debug_span!(
+            parent: span,
+            "create_memory_store",
+            gen_ai.operation.name = "create_memory_store",
+            gen_ai.memory.store.id = Empty,
+            recall.backend = Empty,
+            recall.surface = Empty,
+        );
+        place.note(&began);
+    }
 }
 
 #[cfg(test)]

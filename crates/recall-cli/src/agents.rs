@@ -30,6 +30,10 @@ async fn list(session: &Session, arguments: &AgentsArgs) -> anyhow::Result<()> {
     loop {
         let path = format!("/v1/agents?{}{cursor}", query(arguments));
         let page = session.json(Method::GET, &path, None).await?;
+        if cursor.is_empty() && !arguments.json && items(&page, "agents").is_empty() {
+            let namespace = &arguments.namespace;
+            say(&format!("no agent was ever resumed in {namespace}"));
+        }
         for agent in items(&page, "agents") {
             match arguments.json {
                 true => print_json(agent),

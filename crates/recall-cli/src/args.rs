@@ -97,6 +97,9 @@ pub(crate) enum Command {
     #[command(after_long_help = CONNECT_EXAMPLE)]
     Connect(ConnectArgs),
     /// Manage keys; needs an admin key.
+    ///
+    /// Without a credential, the admin key that a server on this machine made for itself is used:
+    /// admin.key in its data directory, which is the usual one or the one that RECALL_DATA_DIR names.
     #[command(subcommand)]
     Key(KeyCommand),
     /// See who works as which agent; needs an admin key.
@@ -169,7 +172,7 @@ pub(crate) struct CreateArgs {
     /// Fix the session that the key may name.
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// How long it lives, such as 15m or 1h30m; for ever if left out.
+    /// How long it lives, such as 15m or 1h30m; for ever if left out or 0s.
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<String>,
     /// A remark to find it by.

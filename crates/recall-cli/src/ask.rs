@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{AskArgs, ServerArgs};
 use crate::memory::{instant, is_typed};
+use crate::nothing::{self, Sought};
 use crate::output::{items, print, print_json, text};
 use crate::session::Session;
 
@@ -13,12 +14,16 @@ pub(crate) async fn run(server: &ServerArgs, arguments: AskArgs) -> anyhow::Resu
     let session = Session::open(server)?;
     let typed = is_typed(&session).await?;
     let body = body(&arguments, typed)?;
-    let answer = session
-        .json(Method::POST, "/v1/recall", Some(&body))
+    let found = session
+        .answer(Method::POST, "/v1/recall", Some(&body))
         .await?;
+    let answer = found.json()?;
     if arguments.json {
         print_json(&answer);
         return Ok(());
+    }
+    if answer.as_array().map_or(0, Vec::len) + items(&answer, "memories").len() == 0 {
+        nothing::told(Sought::Memories, &found.headers);
     }
     match typed {
         true => answer

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -29,6 +29,25 @@ pub(crate) struct Client {
     http: HyperClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
     server: Server,
 }
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    reason: anyhow::Error,
+    /// Whether the server may have got the request.
+    pub(crate) sent: bool,
+    /// Whether it may be gone after a while, as while a server starts: a certificate that is not
+    /// trusted stays so.
+    pub(crate) passes: bool,
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.reason)
+    }
+}
+
+impl std::error::Error for Trouble {}
 
 /// What the server answered.
 #[derive(Debug)]
@@ -55,7 +74,7 @@ impl Client {
         path: &str,
         key: Option<&SecretString>,
         body: Bytes,
-    ) -> anyhow::Result<Answer> {
+    ) -> Result<Answer, Trouble> {
         self.send_with(method, path, key, &HeaderMap::new(), body)
             .await
     }
@@ -68,7 +87,31 @@ impl Client {
         key: Option<&SecretString>,
         headers: &HeaderMap,
         body: Bytes,
-    ) -> anyhow::Result<Answer> {
+    ) -> Result<Answer, Trouble> {
+        let request = self.request(method, path, key, headers, body);
+        let request = request.map_err(|reason| Trouble {
+            reason,
+            sent: false,
+            passes: false,
+        })?;
+        match tokio::time::timeout(TIMEOUT, self.exchange(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Trouble {
+                reason: anyhow::anyhow!("the server did not answer within 120 s"),
+                sent: true,
+                passes: false,
+            }),
+        }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&SecretString>,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> anyhow::Result<Request<Full<Bytes>>> {
         let mut request = Request::builder()
             .method(method)
             .uri(self.server.at(path)?)
@@ -85,29 +128,44 @@ impl Client {
             bearer.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, bearer);
         }
-        let request = request.body(Full::new(body))?;
-        tokio::time::timeout(TIMEOUT, self.exchange(request))
-            .await
-            .context("the server did not answer within 120 s")?
+        Ok(request.body(Full::new(body))?)
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
-        let answer = self
-            .http
-            .request(request)
-            .await
-            .context("the server cannot be reached")?;
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answer, Trouble> {
+        let answer = self.http.request(request).await.map_err(|error| Trouble {
+            sent: !error.is_connect(),
+            passes: !is_of_tls(&error),
+            reason: anyhow::Error::new(error).context("the server cannot be reached"),
+        })?;
         let (parts, body) = answer.into_parts();
-        let body = Limited::new(body, MAX_ANSWER_BYTES)
-            .collect()
-            .await
-            .map_err(|error| anyhow::anyhow!("the answer could not be read: {error}"))?;
+        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
+        let body = body.map_err(|error| Trouble {
+            sent: true,
+            passes: !error.is::<LengthLimitError>(),
+            reason: anyhow::anyhow!("the answer could not be read: {error}"),
+        })?;
         Ok(Answer {
             status: parts.status,
             headers: parts.headers,
             body: body.to_bytes(),
         })
     }
+}
+
+/// Whether the two ends do not agree on how, or with whom, they speak.
+fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        // An error of input and output hides what it was made from.
+        let inner = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        if error.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 impl Answer {

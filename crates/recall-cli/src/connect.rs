@@ -33,9 +33,13 @@ const RELEASE_GRACE: Duration = Duration::from_millis(700);
 /// A client that asks what the server is gives up at 10 s.
 const PROBE_PATIENCE: Duration = Duration::from_secs(8);
 
+/// How long a call waits for a server that cannot be reached: a restart takes seconds, and clients
+/// give up on a call after a minute.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Runs the bridge until the input ends or the process is told to stop.
 pub(crate) async fn run(server: &ServerArgs, arguments: &ConnectArgs) -> anyhow::Result<()> {
-    let session = Arc::new(Session::open(server)?);
+    let session = Arc::new(Session::open(server)?.patient(PATIENCE));
     if arguments.eager {
         session.prepare().await?;
     }
@@ -68,6 +72,7 @@ struct Bridge {
     /// that ends the call. In the others it is a message like any other.
     under_way: Arc<StdMutex<HashMap<String, oneshot::Sender<()>>>>,
     probe_patience: Duration,
+    calls_grace: Duration,
 }
 
 impl Bridge {
@@ -77,6 +82,7 @@ impl Bridge {
             held: Arc::default(),
             under_way: Arc::default(),
             probe_patience: PROBE_PATIENCE,
+            calls_grace: CALLS_GRACE,
         }
     }
 
@@ -110,7 +116,10 @@ impl Bridge {
         }
         drop(answers);
         let finished = async { while calls.join_next().await.is_some() {} };
-        if tokio::time::timeout(CALLS_GRACE, finished).await.is_err() {
+        if tokio::time::timeout(self.calls_grace, finished)
+            .await
+            .is_err()
+        {
             say("recall connect: calls still under way were given up");
             calls.abort_all();
         }
@@ -176,6 +185,7 @@ impl Bridge {
             "/mcp",
             headers.unwrap_or_default(),
             message.body.clone(),
+            message.repeat,
         );
         let answer = match message.probes {
             true => tokio::time::timeout(self.probe_patience, call).await,
@@ -188,7 +198,7 @@ impl Bridge {
                 return Some(one_line(&answer.body));
             }
             Ok(Ok(answer)) if message.id.is_some() && failure::is_json_rpc(&answer.body) => {
-                return Some(one_line(&answer.body));
+                return Some(failure::under(message, &answer.body));
             }
             Ok(Ok(answer)) => failure::refused(message, &answer),
             Ok(Err(unsent)) => failure::unsent(message, &unsent),

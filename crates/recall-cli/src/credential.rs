@@ -15,6 +15,9 @@ use crate::client::{Answer, Client};
 
 /// Where a pod finds its token unless told otherwise.
 const DEFAULT_TOKEN_FILE: &str = "/var/run/secrets/recall/token";
+/// What to do where the server keeps its data elsewhere than the usual place.
+const OTHER_DATA_DIR: &str = "A server that was started with --data-dir DIR keeps its admin key in \
+    DIR/admin.key: give that by --key-file, or DIR by RECALL_DATA_DIR";
 /// After a failed exchange the next one waits this long, so that a storm of calls asks once.
 const EXCHANGE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -41,6 +44,8 @@ pub(crate) struct Failure {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
+    /// Whether the server could not be reached, which may pass.
+    pub(crate) away: bool,
 }
 
 impl Credential {
@@ -76,8 +81,22 @@ impl Credential {
         let given = arguments.key_file.is_some() || arguments.key.is_some();
         match Self::first_admin()?.filter(|_| !given) {
             Some(admin) => Ok(admin),
-            None => Self::find(arguments),
+            None => Self::find(arguments).map_err(|error| {
+                let file = admin_key_file();
+                let looked = file.map_or_else(String::new, |file| {
+                    format!("; there is no {}", file.display())
+                });
+                error.context(format!("no admin key{looked}. {OTHER_DATA_DIR}"))
+            }),
         }
+    }
+
+    /// What to add to a refusal of the key: where it came from, if from a server's data directory.
+    pub(crate) fn of_data_dir(arguments: &ServerArgs) -> Option<String> {
+        let given = arguments.key_file.is_some() || arguments.key.is_some();
+        let file = admin_key_file().filter(|file| !given && file.exists())?;
+        let file = file.display();
+        Some(format!("the key was that of {file}. {OTHER_DATA_DIR}"))
     }
 
     /// The admin key that a server on this machine made for itself, if it is there.
@@ -177,7 +196,10 @@ impl Credential {
         let answer = client
             .send(Method::POST, "/v1/auth/kubernetes", None, Bytes::from(body))
             .await;
-        let answer = answer.map_err(|error| failure(format!("{error:#}")))?;
+        let answer = answer.map_err(|trouble| Failure {
+            away: trouble.passes,
+            ..failure(trouble.to_string())
+        })?;
         if answer.status != StatusCode::CREATED {
             return Err(refusal(&answer, path));
         }
@@ -245,6 +267,7 @@ fn refusal(answer: &Answer, path: &Path) -> Failure {
         code,
         message,
         retry_after: answer.retry_after(),
+        away: false,
     }
 }
 
@@ -253,6 +276,7 @@ fn failure(message: impl Into<String>) -> Failure {
         code: "transport_error".to_owned(),
         message: message.into(),
         retry_after: None,
+        away: false,
     }
 }
 

@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::args::{CreateArgs, KeyCommand, ListArgs, ServerArgs};
+use crate::credential::Credential;
 use crate::output::{items, print, print_json, say, text};
 use crate::session::Session;
 
@@ -25,6 +26,12 @@ pub(crate) async fn manager(server: &ServerArgs) -> anyhow::Result<Session> {
     let answer = session
         .call(Method::GET, "/v1/keys?limit=1", Bytes::new())
         .await?;
+    if answer.status == StatusCode::UNAUTHORIZED
+        && let Some(whence) = Credential::of_data_dir(server)
+    {
+        let (code, message) = answer.error();
+        bail!("{message} ({code}, HTTP 401): {whence}");
+    }
     if answer.status != StatusCode::FORBIDDEN {
         return Ok(session);
     }

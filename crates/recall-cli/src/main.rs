@@ -9,6 +9,7 @@ mod credential;
 mod doctor;
 mod key;
 mod memory;
+mod nothing;
 mod output;
 mod pages;
 mod server;

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::args::{DiffArgs, ForgetArgs, HistoryArgs, RememberArgs, ServerArgs};
-use crate::output::{items, print, print_json, text};
+use crate::nothing::{self, Sought};
+use crate::output::{items, print, print_json, say, text};
 use crate::session::Session;
 use crate::time;
 
@@ -59,6 +60,9 @@ pub(crate) async fn forget(server: &ServerArgs, arguments: ForgetArgs) -> anyhow
     }
     match answer["withdrawn"].as_u64() {
         Some(count) => print(&format!("withdrawn: {count}")),
+        None if items(&answer, "forgotten").is_empty() => {
+            say("nothing was forgotten: nothing remembered reads or means that");
+        }
         None => {
             for sentence in items(&answer, "forgotten") {
                 print(&format!(
@@ -77,12 +81,17 @@ pub(crate) async fn history(server: &ServerArgs, arguments: HistoryArgs) -> anyh
         (Some(subject), Some(predicate)) => json!({ "subject": subject, "predicate": predicate }),
         _ => json!({ "question": arguments.question }),
     };
-    let answer = session
-        .json(Method::POST, "/v1/history", Some(&body))
+    let found = session
+        .answer(Method::POST, "/v1/history", Some(&body))
         .await?;
+    let answer = found.json()?;
     if arguments.json {
         print_json(&answer);
         return Ok(());
+    }
+    let events = answer.as_array().map_or(0, Vec::len);
+    if events + items(&answer, "history").len() == 0 {
+        nothing::told(Sought::History, &found.headers);
     }
     for event in answer.as_array().map_or(&[][..], Vec::as_slice) {
         let sign = if event["retraction"] == json!(true) {
@@ -119,10 +128,16 @@ pub(crate) async fn diff(server: &ServerArgs, arguments: DiffArgs) -> anyhow::Re
     if let Some(subject) = arguments.subject {
         body["subject"] = subject.into();
     }
-    let answer = session.json(Method::POST, "/v1/diff", Some(&body)).await?;
+    let found = session
+        .answer(Method::POST, "/v1/diff", Some(&body))
+        .await?;
+    let answer = found.json()?;
     if arguments.json {
         print_json(&answer);
         return Ok(());
+    }
+    if items(&answer, "changes").is_empty() {
+        nothing::told(Sought::Changes, &found.headers);
     }
     items(&answer, "changes").iter().for_each(print_signed);
     Ok(())

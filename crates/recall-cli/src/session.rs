@@ -8,7 +8,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 
 use crate::args::ServerArgs;
-use crate::client::{Answer, Client, TIMEOUT};
+use crate::client::{Answer, Client, TIMEOUT, Trouble};
 use crate::credential::{Credential, Failure};
 use crate::server::Server;
 
@@ -17,11 +17,26 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The longest single wait, whatever the server named.
 const MAX_PAUSE: Duration = Duration::from_secs(20);
 
+/// How long a command tries to reach a server: long enough for a restart behind a Service, and not
+/// so long that a wrong address looks like work.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(2);
+
 /// A server and the right to use it.
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,
     credential: Credential,
+    /// How long a server that cannot be reached is tried again.
+    patience: Duration,
+}
+
+/// Whether a request that the server may have got already may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Doing it twice is doing it once.
+    Safe,
+    /// Only a request that never left this machine is sent again.
+    Unsent,
 }
 
 impl Session {
@@ -30,6 +45,7 @@ impl Session {
         Ok(Self {
             client: client(arguments)?,
             credential: Credential::find(arguments)?,
+            patience: COMMAND_PATIENCE,
         })
     }
 
@@ -38,6 +54,7 @@ impl Session {
         Ok(Self {
             client: client(arguments)?,
             credential: Credential::find_admin(arguments)?,
+            patience: COMMAND_PATIENCE,
         })
     }
 
@@ -54,42 +71,66 @@ impl Session {
         Ok(Some(Self {
             client: client(arguments)?,
             credential,
+            patience: COMMAND_PATIENCE,
         }))
+    }
+
+    /// The same with another time for which a server that cannot be reached is tried again.
+    pub(crate) fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Makes sure that there is a key, without calling anything else.
     pub(crate) async fn prepare(&self) -> Result<(), Failure> {
-        self.credential.key(&self.client).await.map(drop)
+        self.key(Instant::now() + TIMEOUT).await.map(drop)
     }
 
     /// One call. Within its deadline a 429 or 503 is waited out, and so is a sandbox that is not
-    /// claimed yet for as long as it lasts; a 401 costs one exchange and one more try.
+    /// claimed yet for as long as it lasts; a 401 costs one exchange and one more try. A server that
+    /// cannot be reached is tried again for a while.
     pub(crate) async fn call(
         &self,
         method: Method,
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Failure> {
-        self.call_with(method, path, HeaderMap::new(), body).await
+        // A second key would be minted and nobody would know of the first.
+        let repeat = match (&method, path) {
+            (&Method::POST, "/v1/keys") => Repeat::Unsent,
+            _ => Repeat::Safe,
+        };
+        self.call_with(method, path, HeaderMap::new(), body, repeat)
+            .await
     }
 
-    /// As [`call`](Self::call), with further headers.
+    /// As [`call`](Self::call), with further headers, and told whether it may be repeated.
     pub(crate) async fn call_with(
         &self,
         method: Method,
         path: &str,
         headers: HeaderMap,
         body: Bytes,
+        repeat: Repeat,
     ) -> Result<Answer, Failure> {
         let deadline = Instant::now() + TIMEOUT;
-        let mut replaced = false;
+        let (mut replaced, mut away) = (false, Away::default());
         let mut key = self.key(deadline).await?;
         loop {
-            let answer = self
+            let sent = self
                 .client
                 .send_with(method.clone(), path, Some(&key), &headers, body.clone())
-                .await
-                .map_err(|error| unreachable(&error))?;
+                .await;
+            let answer = match sent {
+                Ok(answer) => answer,
+                Err(trouble) => {
+                    let again = trouble.passes && (!trouble.sent || repeat == Repeat::Safe);
+                    if !again || !away.wait(self.patience, deadline).await {
+                        return Err(unreachable(&trouble));
+                    }
+                    continue;
+                }
+            };
+            away = Away::default();
             match answer.status {
                 StatusCode::UNAUTHORIZED if !replaced => {
                     replaced = true;
@@ -117,35 +158,67 @@ impl Session {
         path: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<Value> {
+        self.answer(method, path, body).await?.json()
+    }
+
+    /// As [`json`](Self::json), with what the answer's headers tell of it.
+    pub(crate) async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Answer> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-        let answer = self
-            .call(method, path, body)
-            .await
-            .map_err(anyhow::Error::from)?;
-        answer.json()
+        let answer = self.call(method, path, body).await;
+        answer.map_err(anyhow::Error::from)
     }
 
     async fn key(&self, deadline: Instant) -> Result<secrecy::SecretString, Failure> {
+        let mut away = Away::default();
         loop {
-            match self.credential.key(&self.client).await {
+            let failure = match self.credential.key(&self.client).await {
                 Ok(key) => return Ok(key),
-                Err(failure) => {
-                    let unclaimed = failure.code == "sandbox_unclaimed";
-                    let busy = [
-                        "overloaded",
-                        "upstream",
-                        "store_unavailable",
-                        "rate_limited",
-                    ];
-                    let waits = unclaimed || busy.contains(&failure.code.as_str());
-                    let pause = pause(failure.retry_after);
-                    if !waits || (!unclaimed && Instant::now() + pause >= deadline) {
-                        return Err(failure);
-                    }
-                    tokio::time::sleep(pause).await;
+                Err(failure) => failure,
+            };
+            // One exchange too many only mints a key that nobody uses.
+            if failure.away {
+                if !away.wait(self.patience, deadline).await {
+                    return Err(failure);
                 }
+                continue;
             }
+            away = Away::default();
+            let unclaimed = failure.code == "sandbox_unclaimed";
+            let busy = [
+                "overloaded",
+                "upstream",
+                "store_unavailable",
+                "rate_limited",
+            ];
+            let waits = unclaimed || busy.contains(&failure.code.as_str());
+            let pause = pause(failure.retry_after);
+            if !waits || (!unclaimed && Instant::now() + pause >= deadline) {
+                return Err(failure);
+            }
+            tokio::time::sleep(pause).await;
         }
+    }
+}
+
+/// Since when a server cannot be reached.
+#[derive(Debug, Default)]
+struct Away(Option<Instant>);
+
+impl Away {
+    /// Waits a little, unless the server was away for too long by then.
+    async fn wait(&mut self, patience: Duration, deadline: Instant) -> bool {
+        let since = *self.0.get_or_insert_with(Instant::now);
+        let pause = pause(None);
+        if Instant::now() + pause >= deadline.min(since + patience) {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+        true
     }
 }
 
@@ -166,12 +239,13 @@ fn on_this_machine(address: &str) -> bool {
     host.is_some_and(|host| ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str()))
 }
 
-fn unreachable(error: &anyhow::Error) -> Failure {
-    let (code, message) = ("transport_error".to_owned(), format!("{error:#}"));
+fn unreachable(trouble: &Trouble) -> Failure {
+    let (code, message) = ("transport_error".to_owned(), trouble.to_string());
     Failure {
         code,
         message,
         retry_after: None,
+        away: trouble.passes,
     }
 }
 

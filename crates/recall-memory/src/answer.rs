@@ -15,6 +15,12 @@ pub struct Answer {
     pub items: u32,
     /// What the answer was taken from.
     pub coverage: Coverage,
+    /// The event that holds what was written, if it is one.
+    pub record: Option<String>,
+    /// Whether this wrote the first thing that the namespace holds.
+    pub began: bool,
+    /// Where a listing goes on, if it does.
+    pub next: Option<String>,
 }
 
 /// What an answer was taken from.
@@ -154,6 +160,15 @@ impl EmptyReason {
 }
 
 impl Coverage {
+    /// Coverage of a page: `skipped` of the `considered` records were on pages before it.
+    pub(crate) fn of_page(in_scope: u32, considered: u32, skipped: u32, shown: u32) -> Self {
+        let whole = Self::of(in_scope, considered, shown);
+        Self {
+            left_out: whole.left_out.saturating_sub(skipped),
+            ..whole
+        }
+    }
+
     /// Coverage of `shown` records out of `considered` ones of a scope.
     pub(crate) fn of(in_scope: u32, considered: u32, shown: u32) -> Self {
         let empty = match (shown, in_scope) {
@@ -225,6 +240,9 @@ impl Answer {
             revision,
             items: count(items),
             coverage,
+            record: None,
+            began: false,
+            next: None,
         }
     }
 }

@@ -54,11 +54,16 @@ pub(crate) struct Fields {
 impl Fields {
     fn new(map: Map<String, Json>, path: &str, known: &[&str]) -> Result<Self, Error> {
         match map.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => Err(Error::invalid(format!(
-                "unknown field {path}{}; known are {}",
-                name.chars().take(64).collect::<String>(),
-                known.join(", ")
-            ))),
+            Some(name) => {
+                let name: String = name.chars().take(64).collect();
+                let known = match known {
+                    [] => "none is taken here".to_owned(),
+                    known => format!("known are {}", known.join(", ")),
+                };
+                Err(Error::invalid(format!(
+                    "unknown field {path}{name}; {known}"
+                )))
+            }
             None => Ok(Self {
                 map,
                 path: path.to_owned(),

@@ -1,6 +1,6 @@
 //! What can go wrong in a memory operation.
 
-/// A memory operation was not done. The texts of the first two are meant for the caller.
+/// A memory operation was not done. The texts of the first three are meant for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The arguments are malformed: a wrong type, an unknown field, a missing or too long value.
@@ -9,6 +9,9 @@ pub enum Error {
     /// The arguments are well formed and the operation refuses them.
     #[error("{0}")]
     Refused(String),
+    /// The namespace holds as much as it may.
+    #[error("{0}")]
+    Full(String),
     /// The store could not do its part.
     #[error(transparent)]
     Store(#[from] recall_store::Error),
@@ -21,6 +24,7 @@ impl Error {
         match self {
             Self::Invalid(_) => "invalid_argument",
             Self::Refused(_) => "tool_error",
+            Self::Full(_) => "quota_exceeded",
             Self::Store(error) => error.code(),
         }
     }

@@ -101,9 +101,18 @@ impl Extraction {
                 revision: done.revision,
             });
         };
-        let drawn = self.keep(space, clock, author, note, items).await?;
-        mark_read(space, &id).await;
-        Ok(drawn)
+        match self.keep(space, clock, author, note, items).await {
+            Ok(drawn) => {
+                mark_read(space, &id).await;
+                Ok(drawn)
+            }
+            // The text itself is kept, and read again when it is sent again.
+            Err(Error::Full(_)) => Ok(Drawn {
+                kind: DrawnKind::Unread(kept),
+                revision: done.revision,
+            }),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps what the model says of a text, as far as it holds.

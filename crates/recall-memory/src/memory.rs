@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::extraction::Extraction;
 use crate::limits::{MAX_QUERY_BYTES, MAX_SESSION_BYTES};
 use crate::models::Models;
-use crate::plan::{Author, Change};
+use crate::plan::{Author, Change, Quota};
 use crate::registry::{PredicateInfo, Registry};
 use crate::typed::remember::Parsed;
 use crate::view::View;
@@ -67,6 +67,8 @@ pub struct Config {
     pub view_memory: usize,
     /// How long a check of a shared store's log answers later reads too. Zero checks for each.
     pub freshness: Duration,
+    /// What each namespace may hold.
+    pub quota: Quota,
 }
 
 /// Who calls.
@@ -151,7 +153,7 @@ impl Memory {
             embedding: embedder.map(|embedder| Embedding::new(embedder, models.embed_again)),
             surface: config.surface,
             clock,
-            cache: Cache::new(store, config.registry, config.view_memory, config.freshness),
+            cache: Cache::new(store, config),
         }))
     }
 
@@ -285,8 +287,8 @@ impl Memory {
                     .await
             }
             Operation::History => {
-                let pair = typed::history::parse(args)?;
-                self.look(ns, |view, _| Ok(typed::history::answer(view, &pair)))
+                let history = typed::history::parse_history(args)?;
+                self.look(ns, |view, _| Ok(typed::history::answer(view, &history)))
                     .await
             }
             Operation::Timeline => {
@@ -299,6 +301,7 @@ impl Memory {
                 self.look(ns, |view, now| diff.answer(view, now)).await
             }
             Operation::Predicates => {
+                args.read(&[])?;
                 self.look(ns, |view, _| Ok(typed::predicates::answer(view)))
                     .await
             }
@@ -371,7 +374,11 @@ impl Memory {
     ) -> Result<Answer, Error> {
         let space = self.0.cache.space(ns);
         let done = write(&space, &self.0.clock, writer.author()?, change).await;
-        let answer = done.map(|done| space.glance(|view| word(view, &done)));
+        let answer = done.map(|done| Answer {
+            record: done.record(),
+            began: done.began,
+            ..space.glance(|view| word(view, &done))
+        });
         if let (Some(embedding), Ok(_)) = (&self.0.embedding, &answer) {
             embedding.nudge(&space);
         }

@@ -2,6 +2,7 @@
 
 mod forget;
 mod overlay;
+mod quota;
 mod remember;
 mod text;
 
@@ -19,6 +20,8 @@ use crate::value::{Value, ValueKey, name_key};
 use crate::view::View;
 
 pub(crate) use overlay::Draft;
+pub use quota::Quota;
+pub(crate) use quota::Room;
 
 /// A write, read and checked as far as that goes without the view.
 #[derive(Clone, Debug)]
@@ -192,8 +195,14 @@ impl Stamp {
 ///
 /// # Errors
 ///
-/// [`Error::Refused`] in words for the caller; then nothing of it may be written.
-pub(crate) fn plan(view: &View, change: &Change, stamp: &mut Stamp) -> Result<Plan, Error> {
+/// [`Error::Refused`] in words for the caller, [`Error::Full`] where there is no room for it; then
+/// nothing of it may be written.
+pub(crate) fn plan(
+    view: &View,
+    change: &Change,
+    stamp: &mut Stamp,
+    room: &mut Room,
+) -> Result<Plan, Error> {
     let mut draft = Draft::new(view, stamp);
     let outcome = match change {
         Change::Remember(statement) => Outcome::Remembered(Box::new(draft.remember(statement)?)),
@@ -205,6 +214,7 @@ pub(crate) fn plan(view: &View, change: &Change, stamp: &mut Stamp) -> Result<Pl
         } => Outcome::Withdrawn(draft.forget(subject, predicate, value.as_ref())?),
         Change::ForgetSentence(text) => Outcome::Forgotten(draft.forget_sentence(text)?),
     };
+    room.admit(&draft)?;
     Ok(Plan {
         events: draft.into_events(),
         outcome,

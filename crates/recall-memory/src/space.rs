@@ -10,6 +10,7 @@ use recall_store::{LogPage, Namespace, Revision, Store};
 
 use crate::embedding::Shelf;
 use crate::limits::PAGE_EVENTS;
+use crate::plan::Quota;
 use crate::registry::Registry;
 use crate::view::{Builder, View, decode};
 use crate::writer::Queue;
@@ -20,6 +21,7 @@ pub(crate) struct Space {
     pub(crate) store: Arc<dyn Store>,
     registry: Arc<Registry>,
     freshness: Duration,
+    pub(crate) quota: Quota,
     view: RwLock<Option<View>>,
     /// Held by whoever talks to the store about this namespace's log, so that all others wait for
     /// one answer.
@@ -88,6 +90,7 @@ impl Space {
         store: Arc<dyn Store>,
         registry: Arc<Registry>,
         freshness: Duration,
+        quota: Quota,
         ledger: Arc<Ledger>,
     ) -> Self {
         Self {
@@ -95,6 +98,7 @@ impl Space {
             store,
             registry,
             freshness,
+            quota,
             view: RwLock::new(None),
             follow: tokio::sync::Mutex::new(()),
             begun: AtomicU64::new(0),

@@ -21,7 +21,9 @@ use tokio::time::Instant;
 use crate::error::{Error, repeat};
 use crate::event::Placed;
 use crate::limits::{MAX_COMMIT_EVENTS, MAX_GATHERING, MAX_WAITING_WRITES, MAX_WRITE_TRIES};
-use crate::plan::{Author, Change, Outcome, Plan, Stamp, Touch, plan, touches, weight};
+use crate::plan::{
+    Author, Change, Outcome, Plan, Quota, Room, Stamp, Touch, plan, touches, weight,
+};
 use crate::space::Space;
 use crate::view::View;
 
@@ -65,13 +67,26 @@ const LEAST_GATHERING: Duration = Duration::from_micros(250);
 pub(crate) struct Done {
     pub(crate) outcome: Outcome,
     pub(crate) revision: Revision,
+    /// Whether nothing was written to the namespace before.
+    pub(crate) began: bool,
+}
+
+impl Done {
+    /// The event of a single statement.
+    pub(crate) fn record(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Remembered(remembered) => Some(remembered.stored.id.to_string()),
+            Outcome::Text(_) | Outcome::Withdrawn(_) | Outcome::Forgotten(_) => None,
+        }
+    }
 }
 
 /// Writes a change and waits until it is committed and visible.
 ///
 /// # Errors
 ///
-/// [`Error::Refused`] when the change is not allowed, [`Error::Store`] when it could not be written
+/// [`Error::Refused`] when the change is not allowed, [`Error::Full`] when there is no room for it,
+/// [`Error::Store`] when it could not be written
 /// or too many writes wait already.
 pub(crate) async fn write(
     space: &Arc<Space>,
@@ -251,13 +266,13 @@ impl Drop for Idle<'_> {
 /// Decides, commits and applies one batch.
 async fn commit(space: &Space, clock: &Arc<dyn Clock>, jobs: Vec<Job>) {
     for _ in 0..MAX_WRITE_TRIES {
-        let decided = space.read(|view| decide(view, clock, &jobs));
+        let decided = space.read(|view| decide(view, clock, &jobs, space.quota));
         let (plans, batch, known) = match decided {
             Ok(decided) => decided,
             Err(error) => return refuse(jobs, &error),
         };
         if batch.events.is_empty() {
-            return answer(jobs, plans, known);
+            return answer(jobs, plans, known, false);
         }
         let expect = space.store.capabilities().conditional_append;
         let batch = Batch {
@@ -273,7 +288,7 @@ async fn commit(space: &Space, clock: &Arc<dyn Clock>, jobs: Vec<Job>) {
                         tracing::warn!(namespace = space.ns.as_str(), %error, "the view lags behind its log");
                     }
                 }
-                return answer(jobs, plans, committed.revision);
+                return answer(jobs, plans, committed.revision, known.0 == 0);
             }
             Err(recall_store::Error::Conflict { .. }) => {
                 if let Err(error) = space.catch_up().await {
@@ -297,13 +312,19 @@ async fn commit(space: &Space, clock: &Arc<dyn Clock>, jobs: Vec<Job>) {
 
 type Plans = Vec<Result<Plan, Error>>;
 
-fn decide(view: &View, clock: &Arc<dyn Clock>, jobs: &[Job]) -> (Plans, Batch, Revision) {
+fn decide(
+    view: &View,
+    clock: &Arc<dyn Clock>,
+    jobs: &[Job],
+    quota: Quota,
+) -> (Plans, Batch, Revision) {
     let mut stamp = Stamp::new(clock.now(), view, Author::nobody());
+    let mut room = Room::new(quota, view);
     let plans: Plans = jobs
         .iter()
         .map(|job| {
             stamp.by(&job.author);
-            plan(view, &job.change, &mut stamp)
+            plan(view, &job.change, &mut stamp, &mut room)
         })
         .collect();
     let events = plans.iter().flatten().flat_map(|plan| &plan.events);
@@ -343,9 +364,12 @@ fn apply(space: &Space, plans: &Plans, known: Revision, committed: &Committed) {
     });
 }
 
-fn answer(jobs: Vec<Job>, plans: Plans, revision: Revision) {
+fn answer(jobs: Vec<Job>, plans: Plans, revision: Revision, first: bool) {
+    let mut began = first;
     for (job, plan) in jobs.into_iter().zip(plans) {
+        // Only the first of those that shared the commit began the memory.
         let done = plan.map(|plan| Done {
+            began: !plan.events.is_empty() && std::mem::take(&mut began),
             outcome: plan.outcome,
             revision,
         });
@@ -361,6 +385,7 @@ fn fail(jobs: Vec<Job>, plans: Plans, known: Revision, error: &recall_store::Err
             true => Ok(Done {
                 outcome: plan.outcome,
                 revision: known,
+                began: false,
             }),
             false => Err(Error::Store(repeat(error))),
         });

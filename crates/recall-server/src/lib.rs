@@ -15,6 +15,7 @@ mod observe;
 mod pod_watch;
 mod readiness;
 mod run;
+mod spoken;
 mod start;
 mod stores;
 mod tls;

@@ -18,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::spoken::Spoken;
 use crate::tls::Tls;
 
 /// A client that takes longer to send a request's head is cut off.
@@ -26,8 +27,9 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
 const HTTP2_PING: Duration = Duration::from_secs(20);
 /// What an HTTP/2 connection begins with.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Connections served at once; more are hung up on at once, so that those that are served stay fast.
-const MAX_CONNECTIONS: usize = 8192;
+/// Connections served at once: ten thousand that are idle, and room. More are hung up on at once, so
+/// that those that are served stay fast.
+const MAX_CONNECTIONS: usize = 12_288;
 /// The most bytes of a request's head.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 /// Requests under way are given this long once the server stops.
@@ -137,7 +139,7 @@ impl Connection {
         let service = TowerToHyperService::new(service);
         let connection = self
             .server
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(Spoken::new(stream)), service)
             .into_owned();
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(error, "a connection ended early");

@@ -95,12 +95,13 @@ impl Server {
             agents,
             exchange,
             answers: Answers::default(),
-            bounds: Bounds::new(config.limit_per_key, config.quotas),
+            bounds: Bounds::new(config.limit_per_key, config.quota_agents),
             hosts: Hosts::new(
                 config.allowed_origins.clone(),
                 config.allowed_hosts.clone(),
                 config.listen.ip().is_loopback(),
             ),
+            backend: opened.kind,
             version: env!("CARGO_PKG_VERSION"),
             metrics,
         };
@@ -241,6 +242,7 @@ fn memory(
             Backend::Polign(_) => Duration::ZERO,
             Backend::Embedded(_) | Backend::Memory => config.freshness,
         },
+        quota: config.quota,
     };
     let models = models::connect(config)?;
     Ok(Memory::with_models(store, clock, settings, models))

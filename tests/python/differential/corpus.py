@@ -305,8 +305,12 @@ def _routes(surface: str) -> Iterator[Scenario]:
         + [Step("POST", "/v1/recall?namespace=elsewhere", b'{"subject":"user"}' if surface != "text" else b"{}"),
            Step("POST", "/v1/recall", b'{"subject":"user"}' if surface != "text" else b"{}", headers={"X-Recall-Namespace": "elsewhere"})]))
     yield Scenario("body of exactly the limit", tuple(
-        Step("POST", path, b'{"pad":"' + b"x" * (4_194_304 - 10) + b'"}', operation="", label="body-limit") for path in ("/v1/predicates",)))
+        Step("POST", path, b"{" + b" " * (4_194_304 - 2) + b"}", operation="", label="body-limit") for path in ("/v1/predicates",)))
     yield Scenario("body over the limit", tuple(Step("POST", path, b'{"pad":"' + b"x" * (4_194_304 - 9) + b'"}') for path in ("/v1/recall", "/v1/remember", "/mcp")))
+
+
+    yield Scenario("encoded body", (Step("POST", "/v1/recall", b'{"subject":"user"}' if surface != "text" else b"{}", headers={"Content-Encoding": "gzip"},
+                                         operation="", label="content-encoding"),))
 
 
 def _keys() -> Iterator[Scenario]:

@@ -332,6 +332,10 @@ def path_escapes(case: Case) -> bool:
     return case.step.label == "escaped-path" and case.ours.status < 500
 
 
+def content_encoding(case: Case) -> bool:
+    return case.step.label == "content-encoding" and case.ours.status == 415
+
+
 def unclean_path(case: Case) -> bool:
     """A path that only means a route once it is tidied: the original redirects, ours knows no such route."""
     path = case.step.path
@@ -401,6 +405,7 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("not-found-is-json", not_found_page),
     ("mcp-not-a-message", not_a_message),
     ("foreign-origin-refused", foreign_origin),
+    ("content-encoding-refused", content_encoding),
     ("escaped-paths", path_escapes),
     ("unclean-paths-not-redirected", unclean_path),
     ("newest-protocol-offered", newest_protocol),

@@ -128,6 +128,7 @@ fn replica(store: &MemoryStore, clock: &ManualClock, life: &Arc<Said>) -> (Agent
         registry: Registry::open(),
         view_memory: 1 << 20,
         freshness: Duration::ZERO,
+        quota: recall_memory::Quota::default(),
     };
     let memory = Memory::new(Arc::clone(&store), Arc::clone(&clock), config);
     let life: Arc<dyn Liveness> = life.clone();

@@ -6,6 +6,7 @@ use recall_agent::{Agents, Session, SessionKind, Tool};
 use recall_keys::Grant;
 use recall_memory::{Answer, Args, Operation};
 use serde_json::{Map, Value, json};
+use tracing::Instrument;
 
 use super::tools;
 use crate::arguments;
@@ -13,6 +14,7 @@ use crate::auth;
 use crate::error::ApiError;
 use crate::routes::{self, writer};
 use crate::state::Api;
+use crate::trace;
 
 /// How much of a name that no tool has is repeated.
 const MAX_NAME_CHARS: usize = 128;
@@ -38,7 +40,9 @@ pub(super) async fn call(
         Some(Value::String(name)) => name,
         Some(_) | None => String::new(),
     };
-    match known(api, &name) {
+    let tool = known(api, &name);
+    trace::mcp("tools/call", tool.as_ref().map(Known::name));
+    match tool {
         Some(tool) => run(api, grant, tool, params).await.map(Ok),
         None => Ok(Err(UnknownTool(
             name.chars().take(MAX_NAME_CHARS).collect(),
@@ -67,7 +71,8 @@ async fn run(
         return Ok(refusal);
     }
     match tool {
-        Known::Memory(operation) => {
+        Known::Memory(tool) => {
+            let operation = tool.operation;
             let args = Args::from(arguments);
             let writer = writer(grant, named);
             let answer = routes::call(api, namespace, &writer, operation, args).await;
@@ -79,12 +84,20 @@ async fn run(
                 arguments.insert("agent_id".to_owned(), agent.clone().into());
             }
             let session = session(grant);
-            agent_answer(agents.call(namespace, &session, tool, arguments).await)
+            let agent = arguments.get("agent_id").and_then(Value::as_str);
+            let agent = agent.and_then(|agent| agent.parse().ok());
+            let span = trace::agent(tool, agent.as_ref(), api.place(namespace));
+            let answer = agents.call(namespace, &session, tool, arguments);
+            let answer = answer.instrument(span.clone()).await;
+            if let Err(error) = &answer {
+                span.record("error.type", error.code());
+            }
+            agent_answer(answer)
         }
     }
 }
 
-/// The refusal of a call that adds to a namespace that is full.
+/// The refusal of a call that takes an agent more than its namespace may have.
 async fn beyond(
     api: &Api,
     grant: &Grant,
@@ -93,7 +106,6 @@ async fn beyond(
 ) -> Result<Option<Value>, ApiError> {
     let namespace = auth::namespace(grant)?;
     let within = match tool {
-        Known::Memory(operation) => api.bounds.keep(&api.memory, namespace, *operation).await,
         // Only taking an agent can be the first of it; every other tool needs an owner.
         Known::Agent(agents, Tool::Resume | Tool::Acquire) => {
             let named = grant
@@ -106,7 +118,7 @@ async fn beyond(
                 None => Ok(()),
             }
         }
-        Known::Agent(..) => Ok(()),
+        Known::Memory(_) | Known::Agent(..) => Ok(()),
     };
     match within {
         Ok(()) => Ok(None),
@@ -117,13 +129,22 @@ async fn beyond(
 
 /// What a tool name stands for.
 enum Known<'a> {
-    Memory(Operation),
+    Memory(&'static tools::Tool),
     Agent(&'a Agents, Tool),
+}
+
+impl Known<'_> {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Memory(tool) => tool.name,
+            Self::Agent(_, tool) => tool.name(),
+        }
+    }
 }
 
 fn known<'a>(api: &'a Api, name: &str) -> Option<Known<'a>> {
     if let Some(tool) = tools::find(api.memory.surface(), name) {
-        return Some(Known::Memory(tool.operation));
+        return Some(Known::Memory(tool));
     }
     Some(Known::Agent(api.agents.as_ref()?, Tool::find(name)?))
 }
@@ -155,6 +176,9 @@ fn memory_answer(
             if operation.reads() {
                 let coverage = read(&answer.coverage.to_json(answer.revision));
                 structured.insert("coverage".to_owned(), coverage);
+                if let Some(next) = answer.next {
+                    structured.insert("next_cursor".to_owned(), next.into());
+                }
             }
             Ok(success(&text, structured))
         }
@@ -180,6 +204,7 @@ fn memory_refusal(error: recall_memory::Error) -> Result<Value, ApiError> {
     match error {
         E::Store(error) => Err(error.into()),
         E::Invalid(message) | E::Refused(message) => Ok(refusal(&message)),
+        E::Full(_) => Ok(refusal(&coded(&error.into()))),
     }
 }
 

@@ -59,10 +59,11 @@ mod tests {
             params["_meta"][VERSION_KEY] = claim.clone();
         }
         let message = Incoming {
-            id: Some(1.into()),
+            id: Some(serde_json::value::RawValue::TRUE.to_owned()),
             method: method.to_owned(),
             params: Some(params),
             versioned: true,
+            answers: false,
         };
         let mut headers = HeaderMap::new();
         for sent in sent {

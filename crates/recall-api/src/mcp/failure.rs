@@ -32,9 +32,9 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, -32600, message)
     }
 
-    pub(super) fn method_not_found() -> Self {
-        let message = "this server has no such method; it serves server/discover, initialize, ping, \
-                       tools/list and tools/call";
+    /// `served` are the methods of the revision that is spoken.
+    pub(super) fn method_not_found(served: &str) -> Self {
+        let message = format!("this server has no such method; it serves {served}");
         Self::new(StatusCode::NOT_FOUND, -32601, message)
     }
 

@@ -82,7 +82,7 @@ proptest! {
     fn messages_never_panic(body in message(), headers in sent()) {
         let allowed = [-32700, -32600, -32602, -32020, -32022];
         match Incoming::parse(&body) {
-            Err(failure) => prop_assert!(failure.code == -32700 && failure.status == 400),
+            Err(unread) => prop_assert!(unread.failure.code == -32700 && unread.failure.status == 400),
             Ok(message) => match Era::of(&message, &headers) {
                 Err(failure) => prop_assert!(failure.code == -32020),
                 Ok(Era::Handshake) => {}

@@ -10,16 +10,20 @@ use tracing::Instrument;
 use super::call::{self, UnknownTool};
 use super::failure::Failure;
 use super::message::Incoming;
-use super::{Outcome, instructions, revision, tools};
+use super::{OTHER, Outcome, instructions, revision, tools};
 use crate::auth;
 use crate::error::ApiError;
 use crate::state::Api;
+use crate::trace;
+
+const METHODS: &str = "initialize, ping, tools/list and tools/call";
 
 pub(super) async fn answer(
     api: &Api,
     grant: &Arc<Grant>,
     message: Incoming,
 ) -> Result<Outcome, ApiError> {
+    trace::mcp(known(&message.method), None);
     match message.method.as_str() {
         "initialize" => initialize(api, grant, message.param("protocolVersion"))
             .await
@@ -40,8 +44,14 @@ pub(super) async fn answer(
                 "params: must be an object with a name",
             ))),
         },
-        _ => Ok(Err(Failure::method_not_found())),
+        _ => Ok(Err(Failure::method_not_found(METHODS))),
     }
+}
+
+/// The method by a name of ours, however it is spelt.
+fn known(method: &str) -> &'static str {
+    let known = ["initialize", "ping", "tools/list", "tools/call"];
+    known.into_iter().find(|it| *it == method).unwrap_or(OTHER)
 }
 
 type Called = Result<Result<Value, UnknownTool>, ApiError>;

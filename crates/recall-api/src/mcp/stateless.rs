@@ -8,13 +8,14 @@ use super::call;
 use super::failure::Failure;
 use super::header::{self, Sent};
 use super::message::{CAPABILITIES_KEY, Incoming, VERSION_KEY};
-use super::{Outcome, instructions, revision, tools};
+use super::{OTHER, Outcome, instructions, revision, tools};
 use crate::auth;
 use crate::error::ApiError;
 use crate::state::Api;
 use crate::trace;
 
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+const METHODS: &str = "server/discover, tools/list and tools/call in this revision";
 /// How long a client may keep a list or a discovery: short enough that an upgrade shows.
 const TTL_MS: u32 = 300_000;
 /// Descriptions may name what only this key's namespace knows.
@@ -29,7 +30,7 @@ pub(super) async fn answer(
     if let Err(failure) = admit(headers, &message) {
         return Ok(Err(failure));
     }
-    note_trace(headers, &message);
+    trace::mcp(known(&message.method), None);
     let result = match message.method.as_str() {
         "server/discover" => discover(api, grant).await?,
         "tools/list" if message.param("cursor").is_some() => {
@@ -48,20 +49,15 @@ pub(super) async fn answer(
             }
             _ => return Ok(Err(Failure::invalid_params("name: must be a string"))),
         },
-        _ => return Ok(Err(Failure::method_not_found())),
+        _ => return Ok(Err(Failure::method_not_found(METHODS))),
     };
     Ok(Ok(complete(api, result)))
 }
 
-/// A client that cannot set headers names its trace in the metadata.
-fn note_trace(headers: &HeaderMap, message: &Incoming) {
-    if trace::of(headers).is_some() {
-        return;
-    }
-    let parent = message.meta().and_then(|meta| meta.get("traceparent"));
-    if let Some(parent) = parent.and_then(Value::as_str).and_then(trace::read) {
-        parent.note(&tracing::Span::current());
-    }
+/// The method by a name of ours, however it is spelt.
+fn known(method: &str) -> &'static str {
+    let known = ["server/discover", "tools/list", "tools/call"];
+    known.into_iter().find(|it| *it == method).unwrap_or(OTHER)
 }
 
 /// The checks that come before the method is looked at, in the order of what a client has to mend.

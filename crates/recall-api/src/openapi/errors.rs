@@ -91,7 +91,13 @@ fn headers_of(status: u16) -> Value {
     match status {
         401 => headers.push(("WWW-Authenticate", "Challenge")),
         405 => headers.push(("Allow", "Allow")),
-        409 | 429 | 503 => headers.push(("Retry-After", "RetryAfter")),
+        409 | 503 => headers.push(("Retry-After", "RetryAfter")),
+        415 => headers.push(("Accept-Encoding", "AcceptEncoding")),
+        429 => headers.extend([
+            ("Retry-After", "RetryAfter"),
+            ("RateLimit-Policy", "RatePolicy"),
+            ("RateLimit", "Rate"),
+        ]),
         _ => {}
     }
     let headers = headers.into_iter().map(|(name, known)| {
@@ -111,11 +117,15 @@ pub(super) fn headers() -> Value {
         "RequestId": header("The request's own id if it was sent and plain, else a new one.", &text),
         "Challenge": header("`Bearer realm=\"recall\"`", &text),
         "Allow": header("The methods that the route takes.", &text),
+        "AcceptEncoding": header("`identity`: bodies are taken as they are.", &text),
         "RetryAfter": header("Seconds after which asking again makes sense.", &whole),
         "Revision": header("The revision of the memory that the answer is true of.", &whole),
+        "RatePolicy": header("How often the key may call, where there is a limit: `q` calls in `w` seconds.", &text),
+        "Rate": header("How it stands with that: `r` calls at once, and more, or all, in `t` seconds.", &text),
         "InScope": header("How many records the scope of a read held.", &whole),
         "Considered": header("How many of them met the conditions.", &whole),
         "LeftOut": header("How many of those the limit left out.", &whole),
+        "NextCursor": header("The cursor with which the same request answers the rows after these; absent on the last page and where there is one page.", &text),
         "Indexes": header("By what the answer was found.", &text),
         "Degraded": header("What should have taken part in the search and did not.", &text),
         "Empty": header("Why an empty answer is empty.", &text),

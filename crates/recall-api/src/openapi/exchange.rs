@@ -28,7 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 &[("minted", example(true))],
             ),
         )],
-        refusals: &[400, 401, 403, 404, 405, 408, 409, 413, 429, 503],
+        refusals: &[400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 503],
     }]
 }
 

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use super::exchange::token;
 use super::operation::{Access, Operation, answer, body, cursor, empty, limit, parameter};
 
+/// What a duration looks like: numbers with units, or zero alone.
+const DURATION: &str = r"^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(h|ms?|s|[uµμ]s|ns))*)$";
 const KEY_ID: &str = "^[0-9a-f]{16}$";
 
 /// A key without its secret.
@@ -78,8 +80,9 @@ fn spec() -> Value {
             "admin": { "type": ["boolean", "null"] },
             "expires_in": {
                 "type": ["string", "null"],
-                "description": "A time such as 15m or 1h30m; never if left out.",
-                "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+                "description": "A time such as 15m, 1h30m or 1.5s. Left out, empty or zero (0, 0s), the \
+                    key never expires.",
+                "pattern": DURATION,
             },
         },
         "additionalProperties": false,
@@ -141,7 +144,7 @@ fn mint() -> Operation {
         description: "For admin keys alone. Without admin, a namespace is needed.",
         body: Some(body(spec(), &[("for an agent", asked)])),
         success: vec![(201, minted)],
-        refusals: &[400, 401, 403, 405, 408, 413, 429, 503],
+        refusals: &[400, 401, 403, 405, 408, 413, 415, 429, 503],
         ..operation("post", "/v1/keys", "mintKey")
     }
 }
@@ -213,7 +216,7 @@ fn renew() -> Operation {
                 &[("renewed", example(false))],
             ),
         )],
-        refusals: &[400, 401, 403, 405, 408, 409, 413, 429, 503],
+        refusals: &[400, 401, 403, 405, 408, 409, 413, 415, 429, 503],
         ..operation("post", "/v1/keys/renew", "renewKey")
     }
 }

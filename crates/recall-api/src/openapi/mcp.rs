@@ -43,7 +43,7 @@ fn post() -> Operation {
             ),
             (404, refused("Revision 2026-07-28 has no such method.")),
         ],
-        refusals: &[401, 403, 405, 408, 413, 429, 503],
+        refusals: &[401, 403, 405, 408, 413, 415, 429, 503],
     }
 }
 

@@ -32,7 +32,7 @@ fn describe(does: Does) -> Operation {
     let (mut asked, mut told) = (Vec::new(), Vec::new());
     for ((surface, name), example) in surfaces.into_iter().zip(shown) {
         if let Some((input, output)) = tool_schemas(surface, does) {
-            takes.push(lenient(input, does));
+            takes.push(lenient(input));
             answers.push(output);
         }
         if let Some([sent, received]) = example {
@@ -63,8 +63,8 @@ fn describe(does: Does) -> Operation {
     }
 }
 
-const READ: [u16; 8] = [400, 401, 403, 405, 408, 413, 429, 503];
-const WRITE: [u16; 9] = [400, 401, 403, 405, 408, 413, 422, 429, 503];
+const READ: [u16; 9] = [400, 401, 403, 405, 408, 413, 415, 429, 503];
+const WRITE: [u16; 10] = [400, 401, 403, 405, 408, 413, 415, 422, 429, 503];
 
 fn idempotency_key() -> Value {
     let schema =
@@ -77,7 +77,7 @@ fn idempotency_key() -> Value {
 fn batch() -> Operation {
     let takes = [Surface::Typed, Surface::Text].map(|surface| {
         let (input, _) = tool_schemas(surface, Does::Remember).unwrap_or_default();
-        lenient(input, Does::Remember)
+        lenient(input)
     });
     let answers = [Surface::Typed, Surface::Text]
         .map(|surface| tool_schemas(surface, Does::Remember).unwrap_or_default().1);
@@ -130,11 +130,7 @@ fn optional(mut body: Value) -> Value {
 }
 
 /// An argument that is `null` counts as left out.
-fn lenient(mut schema: Value, does: Does) -> Value {
-    if does == Does::Predicates {
-        // It takes no arguments, and looks at none.
-        schema["additionalProperties"] = true.into();
-    }
+fn lenient(mut schema: Value) -> Value {
     let required: Vec<String> = match &schema["required"] {
         Value::Array(names) => names
             .iter()
@@ -179,12 +175,17 @@ fn any_of(mut schemas: Vec<Value>) -> Value {
 
 /// The headers that tell what an answer was taken from.
 fn cover(answer: &mut Value, reads: bool) {
-    let mut headers = vec![("Recall-Revision", "Revision")];
+    let mut headers = vec![
+        ("Recall-Revision", "Revision"),
+        ("RateLimit-Policy", "RatePolicy"),
+        ("RateLimit", "Rate"),
+    ];
     if reads {
         headers.extend([
             ("Recall-In-Scope", "InScope"),
             ("Recall-Considered", "Considered"),
             ("Recall-Left-Out", "LeftOut"),
+            ("Recall-Next-Cursor", "NextCursor"),
             ("Recall-Indexes", "Indexes"),
             ("Recall-Degraded", "Degraded"),
             ("Recall-Empty", "Empty"),

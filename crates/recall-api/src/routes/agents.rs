@@ -26,7 +26,7 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     auth::admin(grant)?;
     let agents = api.agents.as_ref().ok_or_else(|| {
-        ApiError::not_found("the store of this server has no leases: there are no agents")
+        ApiError::not_found("this server keeps no agents; one with another --backend does")
     })?;
     let (method, uri) = (request.method(), request.uri());
     let Some(path) = path else {

@@ -67,11 +67,16 @@ pub(super) async fn renew(
         .ok_or(recall_keys::Error::RenewWithToken)?;
     let decision = Decision::begin("renewal", &request);
     let body = body::read(request, MAX_KEY_BODY_BYTES).await?;
-    let mut object = body::object(&body).map_err(|_| recall_keys::Error::RenewWithToken)?;
-    let Some(token) = take_string(&mut object, "token")? else {
+    // The published server looks at no body and answers alike whatever it holds; what is wrong with
+    // it is told beside.
+    let mut object = body::object(&body).map_err(|why| unrenewed(&why))?;
+    let token = take_string(&mut object, "token")?;
+    let left = nothing_left(&object, "token");
+    let Some(token) = token else {
+        left.map_err(|why| unrenewed(&why))?;
         return Err(recall_keys::Error::RenewWithToken.into());
     };
-    nothing_left(&object, "token")?;
+    left?;
     match renewed(api, exchange, grant, &token).await {
         Ok((caller, record)) => {
             decision.end(api, Ok((&caller, &record)));
@@ -82,6 +87,13 @@ pub(super) async fn renew(
             Err(refused.error)
         }
     }
+}
+
+/// A key that was not renewed, because of what its request holds instead of a token.
+fn unrenewed(why: &ApiError) -> ApiError {
+    let error = ApiError::from(recall_keys::Error::RenewWithToken);
+    let message = format!("{}; {}", error.message, why.message);
+    ApiError { message, ..error }
 }
 
 async fn renewed(

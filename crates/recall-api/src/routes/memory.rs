@@ -15,6 +15,7 @@ use super::batch;
 use crate::arguments;
 use crate::auth;
 use crate::body;
+use crate::bounds;
 use crate::error::ApiError;
 use crate::idempotency::{Kept, Stamp};
 use crate::state::{Api, MAX_BODY_BYTES};
@@ -25,6 +26,7 @@ static REVISION: HeaderName = HeaderName::from_static("recall-revision");
 static IN_SCOPE: HeaderName = HeaderName::from_static("recall-in-scope");
 static CONSIDERED: HeaderName = HeaderName::from_static("recall-considered");
 static LEFT_OUT: HeaderName = HeaderName::from_static("recall-left-out");
+static NEXT_CURSOR: HeaderName = HeaderName::from_static("recall-next-cursor");
 static INDEXES: HeaderName = HeaderName::from_static("recall-indexes");
 static DEGRADED: HeaderName = HeaderName::from_static("recall-degraded");
 static BECAUSE: HeaderName = HeaderName::from_static("recall-degraded-because");
@@ -73,6 +75,18 @@ pub(super) async fn handle(
     if request.method() != Method::POST {
         return Err(ApiError::method_not_allowed("POST"));
     }
+    auth::namespace(grant)?;
+    let answer = answer(api, grant, path, asked, request).await;
+    Ok(bounds::with_standing(answer, api.bounds.standing(grant)))
+}
+
+async fn answer(
+    api: &Api,
+    grant: &Grant,
+    path: &str,
+    asked: Asked,
+    request: Request,
+) -> Result<Response, ApiError> {
     let namespace = auth::namespace(grant)?;
     let headers = request.headers().clone();
     if let Asked::One(_) = asked {
@@ -108,7 +122,6 @@ pub(super) async fn one(
     mut arguments: Map<String, Value>,
 ) -> Result<Answer, ApiError> {
     let session = arguments::settle(&mut arguments, grant)?;
-    api.bounds.keep(&api.memory, namespace, operation).await?;
     let (writer, args) = (writer(grant, session), Args::from(arguments));
     call(api, namespace, &writer, operation, args)
         .await
@@ -123,15 +136,16 @@ pub(crate) async fn call(
     operation: Operation,
     args: Args,
 ) -> Result<Answer, recall_memory::Error> {
-    let span = trace::operation(operation, api.memory.surface(), namespace);
+    let place = api.place(namespace);
+    let span = trace::operation(operation, place);
     let answer = api.memory.call(namespace, writer, operation, args);
     let answer = answer.instrument(span.clone()).await;
     match &answer {
         Ok(answer) => {
-            trace::outcome(&span, Ok(answer.items));
+            trace::outcome(&span, place, Ok(answer));
             count(api, answer);
         }
-        Err(error) => trace::outcome(&span, Err(error.code())),
+        Err(error) => trace::outcome(&span, place, Err(error.code())),
     }
     answer
 }
@@ -156,7 +170,15 @@ pub(crate) fn count(api: &Api, answer: &Answer) {
 fn respond(answer: Answer) -> Response {
     let coverage = answer.coverage;
     let mut response = json(answer.json.into(), Some(answer.revision));
-    cover(response.headers_mut(), &coverage);
+    let headers = response.headers_mut();
+    cover(headers, &coverage);
+    // The body is a bare list, as the contract has it.
+    if let Some(next) = answer
+        .next
+        .and_then(|next| HeaderValue::try_from(next).ok())
+    {
+        headers.insert(NEXT_CURSOR.clone(), next);
+    }
     response
 }
 
@@ -218,6 +240,7 @@ fn cover(headers: &mut HeaderMap, coverage: &Coverage) {
 
 fn unknown() -> ApiError {
     let names: Vec<_> = OPERATIONS.iter().map(|(name, _)| *name).collect();
+    let names = [names, vec![BATCH]].concat();
     ApiError::not_found(format!(
         "unknown operation; the operations are {}",
         names.join(", ")

@@ -50,6 +50,16 @@ fn stateless(text: &str, data: &Value) -> Value {
     json!({ "code": -32603, "message": text, "data": data })
 }
 
+/// A JSON-RPC error of the server as a line. One that names no call, because the server could not read
+/// the message as far as that, names the call that it answers: the client waits for its id.
+pub(super) fn under(message: &Message, body: &[u8]) -> String {
+    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+    match &message.id {
+        Some(id) if answer["id"].is_null() => line(id, &answer["error"]),
+        _ => super::one_line(body),
+    }
+}
+
 /// Whether a body is a JSON-RPC error that speaks for itself.
 pub(super) fn is_json_rpc(body: &[u8]) -> bool {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();

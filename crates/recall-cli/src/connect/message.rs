@@ -1,11 +1,14 @@
 //! Lines of the client as messages for the server, passed on as they were written.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::headers::{self, Repeated};
+use crate::session::Repeat;
 
 /// One message to pass on.
 #[derive(Debug)]
@@ -18,26 +21,12 @@ pub(super) struct Message {
     pub(super) stateless: Option<Repeated>,
     /// Whether a client asks what the server is, before anything else.
     pub(super) probes: bool,
+    /// Whether it may be sent again when the connection was lost.
+    pub(super) repeat: Repeat,
     /// The tool and agent of a call that takes or releases an agent.
     pub(super) agent_call: Option<(String, String)>,
     /// The id of the call that this calls off.
     pub(super) cancels: Option<String>,
-}
-
-/// What the bridge looks at in a message.
-#[derive(Deserialize)]
-struct Seen<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(default)]
-    method: Value,
-    #[serde(default)]
-    params: Value,
-}
-
-/// Tells `null` from nothing.
-fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// The messages of a line: one, or those of a batch, or why there is none. A blank line is nothing.
@@ -59,23 +48,72 @@ pub(super) fn split(line: &[u8]) -> Vec<Result<Message, String>> {
 }
 
 impl Message {
+    /// Only what the bridge itself goes by is read; what is wrong with the rest is the server's to
+    /// tell, under the message's own id.
     fn read(raw: &RawValue) -> Result<Self, String> {
-        let none = || "a message is one JSON object".to_owned();
         // A list would be read as the members in their order.
         if !raw.get().starts_with('{') {
-            return Err(none());
+            return Err("a message is one JSON object".to_owned());
         }
-        let seen: Seen<'_> = serde_json::from_str(raw.get()).map_err(|_| none())?;
-        let method = seen.method.as_str().unwrap_or_default();
+        let members: Members<'_> = serde_json::from_str(raw.get())
+            .map_err(|error| format!("the names in this message cannot be read: {error}"))?;
+        let read = |name: &str| members.get(name).and_then(|raw| parsed::<Value>(raw));
+        let method = read("method").unwrap_or_default();
+        let (method, params) = (
+            method.as_str().unwrap_or_default(),
+            read("params").unwrap_or_default(),
+        );
         Ok(Self {
-            id: seen.id.map(|id| id.get().to_owned()),
+            id: members.get("id").map(|id| id.get().to_owned()),
             // Line ends between its tokens cannot be in a line.
             body: Bytes::copy_from_slice(raw.get().as_bytes()),
-            stateless: headers::repeated(method, &seen.params),
+            stateless: headers::repeated(method, &params),
             probes: method == "server/discover",
-            agent_call: agent_call(method, &seen.params),
-            cancels: cancels(raw, method),
+            repeat: repeat(method, &params),
+            agent_call: agent_call(method, &params),
+            cancels: members
+                .get("params")
+                .and_then(|params| cancels(params, method)),
         })
+    }
+}
+
+/// The members of an object as they were written; of two with one name the later counts.
+type Members<'a> = HashMap<String, &'a RawValue>;
+
+fn parsed<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// Tools that leave the same behind whether they are called once or twice, as the server's
+/// annotations have it: they only read, or are idempotent.
+const REPEATABLE: [&str; 18] = [
+    "agent_context",
+    "agent_release",
+    "diff",
+    "explain",
+    "fetch_output",
+    "forget",
+    "history",
+    "list_pointers",
+    "list_predicates",
+    "memory_history",
+    "pending_actions",
+    "recall",
+    "recent_turns",
+    "remember",
+    "remove_pointer",
+    "set_pointer",
+    "timeline",
+    "working_state_history",
+];
+
+/// No other method than a call of a tool changes anything.
+fn repeat(method: &str, params: &Value) -> Repeat {
+    let tool = params["name"].as_str().unwrap_or_default();
+    match method != "tools/call" || REPEATABLE.contains(&tool) {
+        true => Repeat::Safe,
+        false => Repeat::Unsent,
     }
 }
 
@@ -87,22 +125,12 @@ fn agent_call(method: &str, params: &Value) -> Option<(String, String)> {
 }
 
 /// The id as it was written, to be compared with that of the call.
-fn cancels(raw: &RawValue, method: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Cancel<'a> {
-        #[serde(borrow)]
-        params: Named<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        #[serde(borrow, rename = "requestId")]
-        request: &'a RawValue,
-    }
+fn cancels(params: &RawValue, method: &str) -> Option<String> {
     if method != "notifications/cancelled" {
         return None;
     }
-    let cancel: Cancel<'_> = serde_json::from_str(raw.get()).ok()?;
-    Some(cancel.params.request.get().to_owned())
+    let params: Members<'_> = parsed(params)?;
+    Some(params.get("requestId")?.get().to_owned())
 }
 
 #[cfg(test)]
@@ -110,6 +138,29 @@ mod tests {
     use proptest::prelude::{prop_assert, proptest};
 
     use super::*;
+
+    #[test]
+    fn what_is_wrong_further_in_leaves_the_id_readable() {
+        let deep = format!(
+            r#"{{"id":7,"params":{}{}}}"#,
+            "[".repeat(500),
+            "]".repeat(500)
+        );
+        for line in [
+            r#"{"id":7,"method":"x","params":{"a":"\ud800"}}"#,
+            r#"{"id":7,"method":"\ud800"}"#,
+            r#"{"id":1,"method":"x","params":1e999,"id":7}"#,
+            &deep,
+        ] {
+            let messages = split(line.as_bytes());
+            let [Ok(message)] = messages.as_slice() else {
+                panic!("{line}: {messages:?}")
+            };
+            assert_eq!(message.id.as_deref(), Some("7"), "{line}");
+        }
+        let unreadable = split(br#"{"\ud800":1}"#);
+        assert!(matches!(unreadable.as_slice(), [Err(why)] if why.contains("cannot be read")));
+    }
 
     #[test]
     fn a_list_in_a_batch_is_no_message() {

@@ -21,16 +21,18 @@ type Script = dyn Fn(&str, &str, Option<&str>) -> (u16, String) + Send + Sync;
 async fn server(script: Arc<Script>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let script = Arc::clone(&script);
-            let service =
-                service_fn(move |request: Request<Incoming>| answer(Arc::clone(&script), request));
-            let connection = hyper::server::conn::http1::Builder::new();
-            tokio::spawn(connection.serve_connection(TokioIo::new(stream), service));
-        }
-    });
+    tokio::spawn(serve(listener, script));
     format!("http://{address}")
+}
+
+async fn serve(listener: TcpListener, script: Arc<Script>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let script = Arc::clone(&script);
+        let service =
+            service_fn(move |request: Request<Incoming>| answer(Arc::clone(&script), request));
+        let connection = hyper::server::conn::http1::Builder::new();
+        tokio::spawn(connection.serve_connection(TokioIo::new(stream), service));
+    }
 }
 
 async fn answer(
@@ -71,6 +73,30 @@ fn arguments(url: &str) -> ServerArgs {
 async fn bridge(arguments: &ServerArgs, lines: &str) -> HashMap<String, Value> {
     let lines = said(arguments, lines, PROBE_PATIENCE).await;
     let answers = lines.iter().map(|line| {
+        let value: Value = serde_json::from_str(line).expect("one JSON value a line");
+        (value["id"].to_string(), value)
+    });
+    answers.collect()
+}
+
+/// Runs a bridge over `lines`, which then waits for its calls as long as `grace`, and returns what it
+/// wrote, by id.
+async fn pumped(bridge: &Bridge, lines: &str, grace: Duration) -> HashMap<String, Value> {
+    let (output, mut read) = tokio::io::duplex(1 << 20);
+    let bridge = Bridge {
+        calls_grace: grace.max(CALLS_GRACE),
+        ..bridge.clone()
+    };
+    bridge
+        .pump(lines.as_bytes(), output)
+        .await
+        .expect("it ends with the input");
+    let mut text = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut read, &mut text)
+        .await
+        .expect("the bridge closed it");
+    drop(bridge);
+    let answers = text.lines().map(|line| {
         let value: Value = serde_json::from_str(line).expect("one JSON value a line");
         (value["id"].to_string(), value)
     });
@@ -390,4 +416,133 @@ async fn a_probe_is_answered_before_the_client_gives_up() {
     let found = said(&arguments(&url), &lines, Duration::from_millis(1)).await;
     let found: Value = serde_json::from_str(&found[0]).expect("JSON");
     assert_eq!(found["error"]["code"], -32603, "{found}");
+}
+
+/// A server that hangs up on each request the first time it comes, without an answer, and answers it
+/// after that. Keeps what came.
+async fn forgetful(listener: TcpListener, came: Arc<StdMutex<Vec<String>>>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let came = Arc::clone(&came);
+        tokio::spawn(async move {
+            let (mut seen, mut chunk) = (Vec::new(), [0u8; 4096]);
+            let body = loop {
+                let count = stream.read(&mut chunk).await.unwrap_or_default();
+                seen.extend_from_slice(&chunk[..count]);
+                let text = String::from_utf8_lossy(&seen).into_owned();
+                let whole = text
+                    .split_once("\r\n\r\n")
+                    .filter(|(_, body)| body.ends_with('}'));
+                match whole {
+                    Some((_, body)) => break body.to_owned(),
+                    None if count == 0 => return,
+                    None => {}
+                }
+            };
+            let first = {
+                let mut came = came.lock().expect("no panic holds it");
+                let first = !came.contains(&body);
+                came.push(body.clone());
+                first
+            };
+            if !first {
+                let (_, answer) = echo(&body);
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    answer.len()
+                );
+                let _ = stream.write_all((head + &answer).as_bytes()).await;
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_call_lost_with_its_connection_is_sent_again_only_where_that_is_safe() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let came = Arc::new(StdMutex::new(Vec::new()));
+    tokio::spawn(forgetful(listener, Arc::clone(&came)));
+    let call = |id: u32, tool: &str| {
+        json!({ "id": id, "method": "tools/call", "params": { "name": tool } }).to_string()
+    };
+    let lines = [
+        call(1, "recall"),
+        call(2, "record_turn"),
+        call(3, "remember"),
+        call(4, "new_tool"),
+    ];
+    let mut arguments = arguments(&url);
+    arguments.insecure = true;
+    let session = Session::open(&arguments)
+        .expect("a session")
+        .patient(PATIENCE);
+    let bridge = Bridge::new(Arc::new(session));
+    let answers = pumped(&bridge, &(lines.join("\n") + "\n"), Duration::from_secs(60)).await;
+    for id in ["1", "3"] {
+        assert_eq!(answers[id]["result"], "tools/call", "{answers:?}");
+    }
+    for id in ["2", "4"] {
+        assert_eq!(answers[id]["error"]["code"], -32000, "{answers:?}");
+    }
+    let came = came.lock().expect("no panic holds it");
+    let times = |line: &String| came.iter().filter(|body| *body == line).count();
+    assert_eq!(lines.each_ref().map(times), [2, 1, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_bridge_that_starts_before_its_server_loses_no_call() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let arguments = arguments(&format!("http://{address}"));
+    let session = Session::open(&arguments)
+        .expect("a session")
+        .patient(PATIENCE);
+    let bridge = Bridge::new(Arc::new(session));
+    // A tool that is not idempotent: what was never sent may be sent again all the same.
+    let line = "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"record_turn\"}}\n";
+    let late = async {
+        // Long enough for the first try to be refused.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let listener = TcpListener::bind(address).await.expect("the same port");
+        let script: Arc<Script> = Arc::new(|_, body, _| echo(body));
+        serve(listener, script).await;
+    };
+    let answers = tokio::select! {
+        answers = pumped(&bridge, line, Duration::from_secs(60)) => answers,
+        () = late => unreachable!("it serves on"),
+    };
+    assert_eq!(answers["1"]["result"], "tools/call", "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_stays_away_is_named_once_patience_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    let session = Session::open(&arguments(&url)).expect("a session");
+    let bridge = Bridge::new(Arc::new(session.patient(Duration::ZERO)));
+    let answers = pumped(&bridge, "{\"id\":1,\"method\":\"ping\"}\n", Duration::ZERO).await;
+    let message = answers["1"]["error"]["message"].as_str().expect("text");
+    assert!(message.contains("cannot be reached"), "{message}");
+}
+
+#[tokio::test]
+async fn an_error_that_names_no_call_is_passed_on_under_the_id_of_its_call() {
+    let nameless =
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"a lone surrogate"}}"#;
+    let url = server(Arc::new(move |_, _, _| (400, nameless.to_owned()))).await;
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    let lines = format!(
+        "{{\"id\":1,\"method\":\"x\",\"params\":\"\\ud800\"}}\n{{\"id\":2,\"method\":\"x\",\"params\":{deep}}}\n"
+    );
+    let answers = bridge(&arguments(&url), &lines).await;
+    for id in ["1", "2"] {
+        assert_eq!(
+            answers[id]["error"]["message"], "a lone surrogate",
+            "{answers:?}"
+        );
+    }
+    assert_eq!(answers.len(), 2);
 }

@@ -50,14 +50,8 @@ pub(super) async fn is_recall(client: &Client) -> Finding<()> {
         Ok(answer) => answer,
         Err(error) => {
             let why = format!("{error:#}");
-            let fix = match why.contains("ertificate") {
-                true => {
-                    "name the authority that signed the server's certificate with RECALL_CA_FILE, and use \
-                     a name that the certificate holds"
-                }
-                false => "use https:// if the server serves TLS, and http:// if it does not",
-            };
-            return Err((why, fix.to_owned()));
+            let fix = not_spoken_to(&why).to_owned();
+            return Err((why, fix));
         }
     };
     let ours = answer.status == StatusCode::OK
@@ -70,6 +64,24 @@ pub(super) async fn is_recall(client: &Client) -> Finding<()> {
             "set RECALL_URL to the Recall Service and its port (8080, not the admin port)"
                 .to_owned(),
         )),
+    }
+}
+
+/// What to do where the two ends did not come to speak. The server's alerts name a certificate of the
+/// client's; all else about certificates is about the server's own.
+fn not_spoken_to(why: &str) -> &'static str {
+    let alert = why.contains("received fatal alert");
+    let (certificate, authority) = (why.contains("ertificate"), why.contains("UnknownCA"));
+    match (alert, certificate || authority) {
+        (true, true) => {
+            "the server asks for a certificate of its clients: name one that its --tls-client-ca-file \
+             vouches for with RECALL_CLIENT_CERT_FILE, and its key with RECALL_CLIENT_KEY_FILE"
+        }
+        (false, true) => {
+            "name the authority that signed the server's certificate with RECALL_CA_FILE, and use a name \
+             that the certificate holds"
+        }
+        (_, false) => "use https:// if the server serves TLS, and http:// if it does not",
     }
 }
 

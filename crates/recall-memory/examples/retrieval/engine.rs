@@ -34,6 +34,7 @@ impl Engine {
             registry: Registry::open(),
             view_memory: 1 << 30,
             freshness: Duration::ZERO,
+            quota: recall_memory::Quota::default(),
         };
         let memory = Memory::new(Arc::new(MemoryStore::new()), Arc::new(SystemClock), config);
         let engine = Self {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use recall_store::{Namespace, Store};
 
-use super::Stats;
+use super::{Config, Stats};
+use crate::plan::Quota;
 use crate::registry::Registry;
 use crate::space::{Ledger, Space};
 
@@ -18,6 +19,7 @@ pub(super) struct Cache {
     registry: Arc<Registry>,
     limit: usize,
     freshness: Duration,
+    quota: Quota,
     spaces: Mutex<HashMap<Namespace, Arc<Space>>>,
     uses: AtomicU64,
     evictions: AtomicU64,
@@ -25,17 +27,13 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new(
-        store: Arc<dyn Store>,
-        registry: Registry,
-        limit: usize,
-        freshness: Duration,
-    ) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, config: Config) -> Self {
         Self {
             store,
-            registry: Arc::new(registry),
-            limit,
-            freshness,
+            registry: Arc::new(config.registry),
+            limit: config.view_memory,
+            freshness: config.freshness,
+            quota: config.quota,
             spaces: Mutex::default(),
             uses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
@@ -55,6 +53,7 @@ impl Cache {
                     Arc::clone(&self.store),
                     Arc::clone(&self.registry),
                     self.freshness,
+                    self.quota,
                     Arc::clone(&self.ledger),
                 ));
                 spaces.insert(ns.clone(), Arc::clone(&space));

@@ -4,6 +4,8 @@ mod currency;
 mod edges;
 mod extraction;
 mod isolation;
+mod pages;
+mod quota;
 mod rebuild;
 mod search;
 mod sessions;

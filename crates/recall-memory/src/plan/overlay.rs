@@ -180,6 +180,15 @@ impl<'a> Scope<'a> {
         self.cluster.members.get(self.own)
     }
 
+    /// For each member its predicate, and how much of it is believed in the view and at the end.
+    pub(super) fn counts(&self, view: &'a View) -> impl Iterator<Item = (Arc<str>, usize, usize)> {
+        let members = self.cluster.members.iter().zip(&self.believed);
+        members.map(|(member, believed)| {
+            let before = view.pair(member.pair).map_or(0, |pair| pair.believed.len());
+            (Arc::clone(member.predicate), before, believed.len())
+        })
+    }
+
     /// The instant after the cluster's last event.
     pub(super) fn after(&self) -> Timestamp {
         self.cluster.last().map_or(Timestamp::MIN, time::after)

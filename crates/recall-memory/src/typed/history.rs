@@ -1,11 +1,13 @@
 //! `history`: the events of a pair, oldest first.
 
+use super::recall::cursor;
 use crate::answer::{Answer, Coverage, EmptyReason, count};
-use crate::args::Args;
+use crate::args::{Args, Fields};
 use crate::error::Error;
 use crate::event::{Event, Told};
 use crate::json::Json;
-use crate::limits::{MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES};
+use crate::limits::{MAX_RECALL, MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES};
+use crate::page::Cursor;
 use crate::view::{Pair, View};
 
 /// The pair that a caller names.
@@ -16,7 +18,10 @@ pub(crate) struct PairArgs {
 }
 
 pub(crate) fn parse(args: Args) -> Result<PairArgs, Error> {
-    let mut fields = args.read(&["subject", "predicate"])?;
+    pair(&mut args.read(&["subject", "predicate"])?)
+}
+
+fn pair(fields: &mut Fields) -> Result<PairArgs, Error> {
     Ok(PairArgs {
         subject: fields.need_string("subject", MAX_SUBJECT_BYTES)?,
         predicate: fields.need_string("predicate", MAX_SPELLING_BYTES)?,
@@ -41,22 +46,68 @@ impl PairArgs {
     }
 }
 
-pub(crate) fn answer(view: &View, named: &PairArgs) -> Answer {
+/// A part of a pair's history.
+#[derive(Debug)]
+pub(crate) struct History {
+    pair: PairArgs,
+    /// All of it if none.
+    limit: Option<u32>,
+    cursor: Option<Cursor>,
+}
+
+/// Reads what `history` takes beyond the pair.
+pub(crate) fn parse_history(args: Args) -> Result<History, Error> {
+    let mut fields = args.read(&["subject", "predicate", "limit", "cursor"])?;
+    let pair = pair(&mut fields)?;
+    let limit = fields.whole("limit")?.filter(|limit| *limit > 0);
+    let limit = limit.map(|limit| {
+        let limit = u32::try_from(limit).ok();
+        limit
+            .filter(|limit| *limit <= MAX_RECALL)
+            .ok_or_else(|| fields.fault("limit", &format!("may be at most {MAX_RECALL}")))
+    });
+    Ok(History {
+        pair,
+        limit: limit.transpose()?,
+        cursor: cursor(&mut fields)?,
+    })
+}
+
+pub(crate) fn answer(view: &View, history: &History) -> Answer {
+    let named = &history.pair;
     let mut json = Json::default();
-    let Some(pair) = named.find(view).and_then(|no| view.pair(no)) else {
+    let found = named.find(view).and_then(|no| Some((no, view.pair(no)?)));
+    let Some((no, pair)) = found else {
         json.array([(); 0], |_, ()| {});
         return Answer::new(json, view.revision(), 0, named.nothing(view));
     };
-    json.array(pair.in_order(), |json, event| {
-        write(json, view, pair, event)
+    let events: Vec<&Event> = pair.in_order().collect();
+    let cursor = history.cursor.filter(|cursor| cursor.pair == no);
+    let skipped = match (history.cursor, cursor) {
+        (None, _) => 0,
+        // The number of events that earlier pages had; the log only grows at its end, unless something
+        // is dated back.
+        (Some(_), Some(cursor)) => events.len().min(cursor.slot as usize),
+        (Some(_), None) => events.len(),
+    };
+    let limit = history.limit.map_or(usize::MAX, |limit| limit as usize);
+    let page: Vec<&Event> = events.iter().skip(skipped).take(limit).copied().collect();
+    json.array(&page, |json, event| write(json, view, pair, event));
+    let end = skipped + page.len();
+    let next = (end < events.len()).then(|| Cursor {
+        pair: no,
+        slot: count(end),
     });
-    let events = count(pair.events.len());
-    Answer::new(
-        json,
-        view.revision(),
-        pair.events.len(),
-        Coverage::of(events, events, events),
-    )
+    let (all, shown) = (count(events.len()), count(page.len()));
+    Answer {
+        next: next.map(|next| next.to_string()),
+        ..Answer::new(
+            json,
+            view.revision(),
+            page.len(),
+            Coverage::of_page(all, all, count(skipped), shown),
+        )
+    }
 }
 
 /// Writes one event.

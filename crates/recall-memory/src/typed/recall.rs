@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::answer::{Answer, Coverage, EmptyReason, count};
-use crate::args::Args;
+use crate::args::{Args, Fields};
 use crate::card::{Card, FormerCard};
 use crate::error::Error;
 use crate::event::Event;
@@ -12,8 +12,12 @@ use crate::json::Json;
 use crate::limits::{
     DEFAULT_RECALL, MAX_QUERY_BYTES, MAX_RECALL, MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES,
 };
+use crate::page::{Cursor, Skip};
 use crate::time;
 use crate::view::{Find, Pair, View, Wanted};
+
+/// Rows, what they were taken from, and the last of them if more follow.
+type Page<'v> = (Vec<(&'v Pair, Belief)>, Coverage, Option<Cursor>);
 
 /// What is asked for.
 #[derive(Debug)]
@@ -24,6 +28,7 @@ pub(crate) struct Recall {
     as_of: Option<Timestamp>,
     min_confidence: f64,
     limit: u32,
+    cursor: Option<Cursor>,
     with_sources: bool,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
@@ -37,6 +42,7 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         "as_of",
         "min_confidence",
         "limit",
+        "cursor",
         "with_sources",
         "observed_after",
         "observed_before",
@@ -65,6 +71,14 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
                 &format!("may be at most {MAX_RECALL}, got {limit}"),
             )
         })?;
+    let cursor = cursor(&mut fields)?;
+    let searches = query.is_some() && (subject.is_none() || predicate.is_none());
+    if cursor.is_some() && searches {
+        return Err(fields.fault(
+            "cursor",
+            "goes with a subject or a predicate: a search has one page",
+        ));
+    }
     Ok(Recall {
         subject,
         predicate,
@@ -72,10 +86,25 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         as_of: fields.instant("as_of")?,
         min_confidence,
         limit,
+        cursor,
         with_sources: fields.flag("with_sources")?.unwrap_or(false),
         after: fields.instant("observed_after")?,
         before: fields.instant("observed_before")?,
     })
+}
+
+/// Where a listing is to go on.
+pub(crate) fn cursor(fields: &mut Fields) -> Result<Option<Cursor>, Error> {
+    const LONGEST: usize = 64;
+    match fields
+        .string("cursor", LONGEST)?
+        .as_deref()
+        .map(Cursor::parse)
+    {
+        None => Ok(None),
+        Some(Some(cursor)) => Ok(Some(cursor)),
+        Some(None) => Err(fields.fault("cursor", "must be what an earlier page gave as its next")),
+    }
 }
 
 /// The subject and predicate that an answer is confined to, as the view knows them.
@@ -96,13 +125,14 @@ impl Recall {
     pub(crate) fn answer(&self, find: Find<'_>, now: Timestamp) -> Answer {
         let find = find.at(self.as_of);
         let view = find.view;
-        let (found, coverage) = match self.scope(view) {
-            Err(coverage) => (Vec::new(), coverage),
+        let (found, coverage, next) = match self.scope(view) {
+            Err(coverage) => (Vec::new(), coverage, None),
             Ok(scope) => match (&self.query, scope) {
                 (Some(query), Scope { subject, predicate })
                     if subject.is_none() || predicate.is_none() =>
                 {
-                    self.by_words(&find, scope, query, now)
+                    let (found, coverage) = self.by_words(&find, scope, query, now);
+                    (found, coverage, None)
                 }
                 _ => self.by_name(&find, scope),
             },
@@ -112,7 +142,10 @@ impl Recall {
         json.array(&found, |json, (pair, belief)| {
             self.write(json, &find, pair, belief, at);
         });
-        Answer::new(json, view.revision(), found.len(), coverage)
+        Answer {
+            next: next.map(|next| next.to_string()),
+            ..Answer::new(json, view.revision(), found.len(), coverage)
+        }
     }
 
     /// What the names mean to the view; coverage of an empty answer when they mean nothing.
@@ -135,45 +168,42 @@ impl Recall {
         Ok(Scope { subject, predicate })
     }
 
-    fn by_name<'v>(&self, find: &Find<'v>, scope: Scope) -> (Vec<(&'v Pair, Belief)>, Coverage) {
+    /// The rows of this page, what they were taken from, and the last of them if more follow.
+    fn by_name<'v>(&self, find: &Find<'v>, scope: Scope) -> Page<'v> {
         let view = find.view;
         let limit = self.limit as usize;
-        let mut found = Vec::new();
-        let (mut in_scope, mut considered) = (0, 0);
+        let (mut found, mut last) = (Vec::new(), None);
+        let (mut in_scope, mut considered, mut skipped) = (0, 0, 0);
+        let mut skip = Skip::to(self.cursor);
         for no in scope.pairs(view) {
             let Some(pair) = view.pair(no) else { continue };
             let believed = find.believed(no, pair);
             in_scope += believed.len();
-            if self.is_plain() {
-                considered += believed.len();
-                let room = limit - found.len();
-                found.extend(
-                    believed
-                        .iter()
-                        .take(room)
-                        .map(|belief| (pair, belief.clone())),
-                );
-                if found.len() == limit && self.as_of.is_none() {
-                    let in_scope = scope.held(view);
-                    return (found, Coverage::of(in_scope, in_scope, count(limit)));
-                }
-                continue;
-            }
-            for belief in believed.iter() {
+            let before = skip.of(no, &believed);
+            for (place, belief) in believed.iter().enumerate() {
                 let event = pair.events.get(belief.slot as usize);
-                if event.is_some_and(|event| self.accepts(event)) {
-                    considered += 1;
-                    if found.len() < limit {
-                        found.push((pair, belief.clone()));
-                    }
+                if !self.is_plain() && !event.is_some_and(|event| self.accepts(event)) {
+                    continue;
+                }
+                considered += 1;
+                if place < before {
+                    skipped += 1;
+                } else if found.len() < limit {
+                    let slot = belief.slot;
+                    last = Some(Cursor { pair: no, slot });
+                    found.push((pair, belief.clone()));
+                } else if self.is_plain() && self.as_of.is_none() {
+                    // What is left need not be looked at to be counted.
+                    let held = scope.held(view);
+                    let coverage = Coverage::of_page(held, held, skipped, count(limit));
+                    return (found, coverage, last);
                 }
             }
         }
         let shown = count(found.len());
-        (
-            found,
-            Coverage::of(count(in_scope), count(considered), shown),
-        )
+        let coverage = Coverage::of_page(count(in_scope), considered, skipped, shown);
+        let more = coverage.left_out > 0;
+        (found, coverage, last.filter(|_| more))
     }
 
     fn by_words<'v>(

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use recall_api::{ExchangeLimits, Host, Origin, Quotas, Rate};
+use recall_api::{ExchangeLimits, Host, Origin, Rate};
 use recall_keys::parse_go;
-use recall_memory::Surface;
+use recall_memory::{Quota, Surface};
 use recall_store_polign::MAX_PREFIX_BYTES;
 use recall_telemetry::{Endpoint, LogFormat};
 use secrecy::SecretString;
@@ -78,7 +78,9 @@ pub struct Config {
     /// How often one key may call memory or a tool.
     pub limit_per_key: Option<Rate>,
     /// What one namespace may hold.
-    pub quotas: Quotas,
+    pub quota: Quota,
+    /// The agents that one namespace may have; `None` is as many as it likes.
+    pub quota_agents: Option<u32>,
     /// Live keys of one pod.
     pub max_keys_per_pod: u32,
     /// The token exchange, if on.
@@ -196,11 +198,11 @@ impl Config {
             bootstrap_key_file: read.path("bootstrap-key-file")?,
             keys_file: read.path("keys-file")?,
             limit_per_key: read.required("limit-per-key", limit)?,
-            quotas: Quotas {
+            quota: Quota {
                 facts: read.required("quota-facts", |text| or_off(text, count))?,
                 bytes: read.required("quota-bytes", |text| or_off(text, bytes))?,
-                agents: read.required("quota-agents", |text| or_off(text, count))?,
             },
+            quota_agents: read.required("quota-agents", |text| or_off(text, count))?,
             max_keys_per_pod: read.required("max-keys-per-pod", |text| {
                 let n = text.parse().ok().filter(|n| (1..=100).contains(n));
                 n.ok_or("must be a number from 1 to 100")

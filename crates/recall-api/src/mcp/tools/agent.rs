@@ -189,7 +189,7 @@ fn nothing() -> Value {
 }
 
 fn limit() -> Value {
-    json!({ "limit": whole("How many, at most 1000; 20 if absent.") })
+    json!({ "limit": whole("How many, at most 1000; 20 if left out, 0 or less.") })
 }
 
 fn resume() -> Value {

@@ -51,6 +51,8 @@ pub(super) fn with_coverage(mut schema: Value) -> Value {
             conditions and were left out, and why an empty answer is empty.",
     });
     schema["properties"]["coverage"] = coverage;
+    let next = "Where a listing goes on, if it does: the cursor of the next page.";
+    schema["properties"]["next_cursor"] = json!({ "type": "string", "description": next });
     schema
 }
 

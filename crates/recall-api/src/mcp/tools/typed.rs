@@ -63,7 +63,7 @@ pub(super) static TOOLS: [Tool; 8] = [
         title: "History of a belief",
         description: "Lists every statement and withdrawal of one subject and predicate, oldest first.",
         effect: Effect::Reads,
-        schema: pair,
+        schema: history,
         answer: output::events,
     },
     Tool {
@@ -193,7 +193,8 @@ fn recall() -> Value {
             "query": string("What you want to know, in plain words. Times like \"last week\" help."),
             "as_of": time("Answer with what was believed at this time."),
             "min_confidence": { "type": "number", "minimum": 0, "maximum": 1, "description": "Leave out what is less sure." },
-            "limit": { "type": "integer", "maximum": 1000, "description": "How many at most; 20 if left out." },
+            "limit": { "type": "integer", "maximum": 1000, "description": "How many at most, up to 1000; 20 if left out, 0 or less." },
+            "cursor": cursor(),
             "with_sources": { "type": "boolean", "description": "Add the words that a belief was drawn from." },
             "observed_after": time("Only what was stated at or after this time."),
             "observed_before": time("Only what was stated at or before this time."),
@@ -225,6 +226,24 @@ fn pair() -> Value {
     object(
         json!({ "subject": subject(), "predicate": predicate() }),
         &["subject", "predicate"],
+    )
+}
+
+fn history() -> Value {
+    object(
+        json!({
+            "subject": subject(),
+            "predicate": predicate(),
+            "limit": { "type": "integer", "maximum": 1000, "description": "How many events at most, up to 1000; all if left out, 0 or less." },
+            "cursor": cursor(),
+        }),
+        &["subject", "predicate"],
+    )
+}
+
+fn cursor() -> Value {
+    string(
+        "Where to go on: the next_cursor of the page before, with all else alike. Not for a query.",
     )
 }
 

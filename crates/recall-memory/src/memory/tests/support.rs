@@ -40,6 +40,7 @@ pub(crate) fn config(surface: Surface, open: bool) -> Config {
         },
         view_memory: 64 << 20,
         freshness: Duration::ZERO,
+        quota: crate::Quota::default(),
     }
 }
 

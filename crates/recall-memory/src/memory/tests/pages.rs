@@ -1,0 +1,144 @@
+//! Long listings, page by page.
+
+use serde_json::{Value, json};
+
+use super::support::World;
+use crate::Operation::{self, History, Recall};
+
+/// All pages of a listing, each a list of values.
+async fn pages(world: &World, operation: Operation, args: &Value) -> Vec<Vec<Value>> {
+    let (mut pages, mut args) = (Vec::new(), args.clone());
+    loop {
+        let answer = world.answer(operation, args.clone()).await.expect("a page");
+        let rows: Vec<Value> = serde_json::from_slice(&answer.json).expect("a list");
+        pages.push(rows.iter().map(|row| row["value"].clone()).collect());
+        assert_eq!(answer.next.is_some(), answer.coverage.left_out > 0);
+        match answer.next {
+            Some(next) => args["cursor"] = next.into(),
+            None => return pages,
+        }
+        assert!(pages.len() < 1_000, "it never ends");
+    }
+}
+
+#[tokio::test]
+async fn the_pages_of_a_listing_are_the_listing() {
+    let world = World::typed();
+    for n in 0..25 {
+        let predicate = if n % 3 == 0 {
+            "note"
+        } else {
+            "uses_technology"
+        };
+        let confidence = if n % 2 == 0 { 0.9 } else { 0.4 };
+        let args = json!({"subject": "u", "predicate": predicate, "value": format!("v{n}"), "confidence": confidence});
+        world.ask(Operation::Remember, args).await;
+        world.seconds(1);
+    }
+    for listing in [
+        json!({"subject": "u"}),
+        json!({"predicate": "note"}),
+        json!({"subject": "u", "predicate": "uses_technology"}),
+        json!({"subject": "u", "min_confidence": 0.5}),
+        json!({"subject": "u", "as_of": "2026-06-01T12:00:12Z"}),
+    ] {
+        let mut whole = listing.clone();
+        whole["limit"] = json!(1000);
+        let whole = world.values(whole).await;
+        for limit in [1, 7, 24, 25, 26] {
+            let mut listing = listing.clone();
+            listing["limit"] = json!(limit);
+            let found = pages(&world, Recall, &listing).await;
+            assert_eq!(found.concat(), whole, "{listing}");
+            let full = found.iter().rev().skip(1);
+            assert!(
+                full.into_iter().all(|page| page.len() == limit),
+                "{listing}: {found:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_happens_between_two_pages_moves_none_of_the_rest() {
+    let world = World::typed();
+    for n in 0..10 {
+        world
+            .say("u", "uses_technology", json!(format!("v{n}")))
+            .await;
+        world.seconds(1);
+    }
+    let args = json!({"subject": "u", "limit": 4});
+    let first = world.answer(Recall, args.clone()).await.expect("a page");
+    // The last of the page, one before it and one after it go; a new one comes.
+    for gone in ["v3", "v1", "v5"] {
+        world
+            .forget("u", "uses_technology", Some(json!(gone)))
+            .await;
+    }
+    world.say("u", "uses_technology", json!("v10")).await;
+    let mut args = args;
+    args["cursor"] = first.next.expect("there is more").into();
+    assert_eq!(
+        pages(&world, Recall, &args).await.concat(),
+        ["v4", "v6", "v7", "v8", "v9", "v10"]
+    );
+}
+
+#[tokio::test]
+async fn a_history_comes_in_pages_where_it_is_asked_to() {
+    let world = World::typed();
+    for n in 0..9 {
+        world
+            .say("u", "prefers_editor", json!(format!("v{n}")))
+            .await;
+        world.seconds(1);
+    }
+    let pair = json!({"subject": "u", "predicate": "prefers_editor"});
+    let whole = pages(&world, History, &pair).await;
+    assert_eq!(
+        whole.iter().map(Vec::len).collect::<Vec<_>>(),
+        [9],
+        "all of it by default"
+    );
+    let mut paged = pair.clone();
+    paged["limit"] = json!(4);
+    let found = pages(&world, History, &paged).await;
+    assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 1]);
+    assert_eq!(found.concat(), whole.concat());
+}
+
+#[tokio::test]
+async fn a_cursor_that_is_none_is_refused() {
+    let world = World::typed();
+    world.say("u", "name", json!("x")).await;
+    for (operation, args, part) in [
+        (
+            Recall,
+            json!({"subject": "u", "cursor": "x"}),
+            "an earlier page",
+        ),
+        (
+            Recall,
+            json!({"subject": "u", "cursor": 1}),
+            "must be a string",
+        ),
+        (Recall, json!({"query": "x", "cursor": "p0-0"}), "one page"),
+        (
+            History,
+            json!({"subject": "u", "predicate": "name", "cursor": ""}),
+            "an earlier page",
+        ),
+        (
+            History,
+            json!({"subject": "u", "predicate": "name", "limit": 1001}),
+            "at most 1000",
+        ),
+    ] {
+        let error = world.fails(operation, args.clone()).await.to_string();
+        assert!(error.contains(part), "{args}: {error}");
+    }
+    // That of another listing finds nothing.
+    let other = json!({"subject": "u", "cursor": "p77-0"});
+    assert_eq!(world.values(other).await, Vec::<Value>::new());
+}

@@ -1,0 +1,164 @@
+//! `recall connect` where the way to the server breaks.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use recall_testkit::process::Process;
+
+use super::*;
+
+/// How often a call of each tool came.
+type Came = Arc<Mutex<HashMap<String, u32>>>;
+
+/// A server that hangs up on each call the first time it comes and answers it the second time.
+fn forgetful(came: Came) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, came) = (stream.expect("a connection"), Arc::clone(&came));
+            std::thread::spawn(move || forget_or_answer(stream, &came));
+        }
+    });
+    url
+}
+
+fn forget_or_answer(mut stream: TcpStream, came: &Came) -> Option<()> {
+    let (mut seen, mut chunk) = (Vec::new(), [0u8; 4096]);
+    let call: Value = loop {
+        let count = stream.read(&mut chunk).ok().filter(|count| *count > 0)?;
+        seen.extend_from_slice(&chunk[..count]);
+        let text = String::from_utf8_lossy(&seen).into_owned();
+        let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+        if let Some(Ok(call)) = body.map(|body| serde_json::from_str(&body)) {
+            break call;
+        }
+    };
+    let tool = call["params"]["name"].as_str()?.to_owned();
+    let times = {
+        let mut came = came.lock().expect("no panic holds it");
+        let times = came.entry(tool).or_default();
+        *times += 1;
+        *times
+    };
+    if times > 1 {
+        let answer = json!({ "jsonrpc": "2.0", "id": call["id"], "result": {} }).to_string();
+        let length = answer.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+        stream.write_all((head + &answer).as_bytes()).ok()?;
+    }
+    Some(())
+}
+
+/// What the tools say of themselves is what the bridge goes by: a call that was lost on its way is
+/// sent again if the tool only reads or is idempotent, and never else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_call_is_sent_again_exactly_where_its_tool_is_idempotent() {
+    for surface in ["--surface=typed", "--surface=text"] {
+        let running = Running::start(&[surface]);
+        let key = running.key("team:a").await;
+        let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+        let tools = running.post("/mcp", &key, &list).await.json()["result"]["tools"].clone();
+        let tools = tools.as_array().expect("tools");
+        let came = Came::default();
+        let url = forgetful(Arc::clone(&came));
+        let mut bridge = Command::new(programs::folder().expect("built").join("recall"))
+            .arg("connect")
+            .env_clear()
+            .env("RECALL_URL", url)
+            .env("RECALL_API_KEY", &key)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut input = bridge.stdin.take().expect("a pipe");
+        for (id, tool) in tools.iter().enumerate() {
+            let params = json!({ "name": tool["name"], "arguments": {} });
+            let call =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            writeln!(input, "{call}").expect("it reads");
+        }
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(
+            bridge.stdout.take().expect("a pipe"),
+        ));
+        let answered = lines.take(tools.len()).map(|line| {
+            let answer: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+            (
+                answer["id"].as_u64().expect("an id"),
+                answer.get("result").is_some(),
+            )
+        });
+        let answered: HashMap<u64, bool> = answered.collect();
+        drop(input);
+        assert!(bridge.wait().expect("it ends").success());
+        let came = came.lock().expect("no panic holds it").clone();
+        for (id, tool) in (0..).zip(tools) {
+            let hints = &tool["annotations"];
+            let safe = hints["readOnlyHint"] == true || hints["idempotentHint"] == true;
+            let name = tool["name"].as_str().expect("a name");
+            assert_eq!(came[name], if safe { 2 } else { 1 }, "{name}");
+            assert_eq!(answered[&id], safe, "{name}");
+        }
+    }
+}
+
+/// A pod may start before its server, and a server is restarted under pods that go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_of_the_server_loses_no_call() {
+    let mut running = Running::start(&[]);
+    let key = running.key("team:a").await;
+    let address = running
+        .server
+        .url
+        .strip_prefix("http://")
+        .expect("plain HTTP")
+        .to_owned();
+    let mut bridge = Command::new(programs::folder().expect("built").join("recall"))
+        .arg("connect")
+        .env_clear()
+        .env("RECALL_URL", &running.server.url)
+        .env("RECALL_API_KEY", &key)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = bridge.stdin.take().expect("a pipe");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(
+        bridge.stdout.take().expect("a pipe"),
+    ));
+    let mut call = |id: u32, text: &str| {
+        let params = json!({ "name": "remember", "arguments": { "text": text } });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        writeln!(input, "{call}").expect("it reads");
+    };
+    let mut answer = || {
+        let line = lines.next().expect("an answer").expect("a line");
+        serde_json::from_str::<Value>(&line).expect("JSON")
+    };
+    call(1, "before the restart");
+    assert_eq!(answer()["result"]["isError"], false);
+    running.server.process().stop().expect("it ends");
+    call(2, "while it is away");
+    let mut again = Command::new(programs::folder().expect("built").join("recall-server"));
+    again
+        .arg(format!("--listen={address}"))
+        .arg("--admin-listen=127.0.0.1:0")
+        .arg("--data-dir")
+        .arg(running.dir.path().join("recall-data"));
+    let log = running.dir.path().join("again.log");
+    let _again = Process::start("recall-server", &mut again, &log).expect("it starts");
+    let answered = answer();
+    assert_eq!(answered["result"]["isError"], false, "{answered}");
+    let found = running.post("/v1/recall", &key, &json!({})).await.json();
+    assert_eq!(
+        found["memories"].as_array().map(Vec::len),
+        Some(2),
+        "{found}"
+    );
+    drop(input);
+    assert!(bridge.wait().expect("it ends").success());
+}
