@@ -78,15 +78,15 @@ fn licences() -> anyhow::Result<()> {
             return Ok(());
         }
     }
-    step(
-        "licences and sources",
-        cargo().args([
-            "deny",
-            "--log-level=error",
-            "check",
-            "bans",
-            "licenses",
-            "sources",
-        ]),
-    )
+    // What only a test brings is held to the same rules.
+    for manifest in ["Cargo.toml", "tests/rmcp/Cargo.toml"] {
+        step(
+            &format!("licences and sources of {manifest}"),
+            cargo()
+                .args(["deny", "--log-level=error", "--config=deny.toml"])
+                .arg(format!("--manifest-path={manifest}"))
+                .args(["check", "bans", "licenses", "sources"]),
+        )?;
+    }
+    Ok(())
 }

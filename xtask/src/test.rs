@@ -14,12 +14,24 @@ use crate::shell::{cargo, output, root, run as run_command, say, scratch, target
 use crate::tally::{Tally, count};
 use crate::{chart, demo, npm, python};
 
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, k8s, polign, python, differential,
-    /// mcp, chart, demo, pods.
+    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, rmcp, k8s, polign, python,
+    /// differential, mcp, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// So many inputs for each reader in the part fuzz, such as a million for a night.
+    #[arg(long, value_name = "N", default_value_t = FUZZ_CASES)]
+    fuzz_cases: u32,
+}
+
+impl Default for Args {
+    fn default() -> Self {
+        Self {
+            only: Vec::new(),
+            fuzz_cases: FUZZ_CASES,
+        }
+    }
 }
 
 /// A part of the tests with what it needs beyond Rust.
@@ -29,21 +41,21 @@ struct Part {
     covered: bool,
     /// Whether what it needs is here, and what to do if not.
     missing: fn() -> Option<&'static str>,
-    run: fn() -> anyhow::Result<Tally>,
+    run: fn(&Args) -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part {
         name: "rust",
         covered: false,
         missing: || None,
-        run: rust,
+        run: |_| rust(),
     },
     Part {
         name: "e2e",
         covered: true,
         missing: || None,
-        run: e2e,
+        run: |_| e2e(),
     },
     Part {
         name: "fuzz",
@@ -55,55 +67,61 @@ const PARTS: [Part; 12] = [
         name: "embed",
         covered: false,
         missing: || None,
-        run: embed,
+        run: |_| embed(),
+    },
+    Part {
+        name: "rmcp",
+        covered: false,
+        missing: || None,
+        run: |_| rmcp(),
     },
     Part {
         name: "k8s",
         covered: false,
         missing: no_cluster,
-        run: k8s,
+        run: |_| k8s(),
     },
     Part {
         name: "polign",
         covered: false,
         missing: no_python,
-        run: polign,
+        run: |_| polign(),
     },
     Part {
         name: "python",
         covered: false,
         missing: no_python,
-        run: python_clients,
+        run: |_| python_clients(),
     },
     Part {
         name: "differential",
         covered: false,
         missing: no_python,
-        run: differential,
+        run: |_| differential(),
     },
     Part {
         name: "mcp",
         covered: false,
         missing: no_npm,
-        run: mcp_clients,
+        run: |_| mcp_clients(),
     },
     Part {
         name: "chart",
         covered: false,
         missing: no_helm,
-        run: chart::test,
+        run: |_| chart::test(),
     },
     Part {
         name: "demo",
         covered: false,
         missing: no_cluster,
-        run: demo_local,
+        run: |_| demo_local(),
     },
     Part {
         name: "pods",
         covered: false,
         missing: no_node,
-        run: demo_pods,
+        run: |_| demo_pods(),
     },
 ];
 
@@ -126,7 +144,7 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     for part in PARTS.iter().filter(asked) {
         say(&format!("== {}", part.name));
         match (part.missing)() {
-            None => match (part.run)() {
+            None => match (part.run)(arguments) {
                 Ok(found) => {
                     say(&format!("{}: {found}", part.name));
                     tally += found;
@@ -202,14 +220,18 @@ fn rust() -> anyhow::Result<Tally> {
 
 /// Every reader of outside data, on many more inputs than the part `rust` takes: those whose tests
 /// say that they never panic.
-fn fuzz() -> anyhow::Result<Tally> {
+fn fuzz(arguments: &Args) -> anyhow::Result<Tally> {
+    let cases = arguments.fuzz_cases;
     let mut command = cargo();
     command
         .arg("test")
         .args(SELECTION)
         .args(["--quiet", "--lib", "--bins", "never_panic"])
-        .env("PROPTEST_CASES", FUZZ_CASES.to_string());
-    count(&mut command)
+        .env("PROPTEST_CASES", cases.to_string());
+    let tally = count(&mut command)?;
+    let inputs = u64::from(cases) * tally.passed;
+    say(&format!("{} readers took {inputs} inputs", tally.passed));
+    Ok(tally)
 }
 
 /// Of each reader; there are more than ten.
@@ -425,6 +447,19 @@ fn mcp_clients() -> anyhow::Result<Tally> {
         .current_dir(&dir)
         .envs(servers.environment());
     count(&mut node)
+}
+
+/// The official Rust SDK, outside the workspace: what it depends on is nobody else's.
+fn rmcp() -> anyhow::Result<Tally> {
+    let dir = scratch("test-rmcp")?;
+    let servers = Servers::start(&dir)?;
+    let mut command = cargo();
+    command
+        .args(["test", "--locked", "--quiet"])
+        .arg("--manifest-path=tests/rmcp/Cargo.toml")
+        .arg(format!("--target-dir={}", target().join("rmcp").display()))
+        .envs(servers.environment());
+    count(&mut command)
 }
 
 fn differential() -> anyhow::Result<Tally> {
