@@ -2,9 +2,11 @@
 
 mod compare;
 mod http;
+mod idle;
 mod kill;
 mod load;
 mod machine;
+mod observing;
 mod polign;
 mod replicas;
 mod report;
@@ -85,6 +87,10 @@ enum Scenario {
     Replicas,
     /// Recall, query and remember of both servers on one polign_db.
     Polign,
+    /// What traces and metrics cost exact recall.
+    Observing,
+    /// Connections on which nothing is said.
+    Idle,
 }
 
 /// How long and how much.
@@ -104,6 +110,8 @@ struct Plan {
     /// Of a round: what is remembered stays resident.
     most_writes: u64,
     pods: u32,
+    /// Connections on which nothing is said.
+    idle: u32,
     seed: u64,
 }
 
@@ -122,6 +130,7 @@ impl Plan {
             pairs: 10_000,
             most_writes: 15_000,
             pods: 60_000,
+            idle: 10_000,
             seed: arguments.seed,
         };
         match arguments.quick {
@@ -136,6 +145,7 @@ impl Plan {
                 deaths: 3,
                 pairs: 50,
                 pods: 3_000,
+                idle: 500,
                 ..full
             },
         }
@@ -168,6 +178,8 @@ impl Scenario {
             Self::Kill => "kill",
             Self::Replicas => "replicas",
             Self::Polign => "polign",
+            Self::Observing => "observing",
+            Self::Idle => "idle",
         }
     }
 
@@ -219,6 +231,13 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
         let (plan, dir, key) = (&bench.plan, &bench.dir, &bench.admin_key_file);
         polign::run(plan, dir, key, beside, &mut report)?;
     }
+    let (plan, dir, key) = (&bench.plan, &bench.dir, &bench.admin_key_file);
+    if wanted(Scenario::Observing) {
+        observing::run(plan, dir, key, &mut report)?;
+    }
+    if wanted(Scenario::Idle) {
+        idle::run(plan, dir, key, &mut report)?;
+    }
     let lost = match wanted(Scenario::Kill) {
         true => bench.kill(&mut report)?,
         false => 0,
@@ -245,6 +264,7 @@ fn build() -> anyhow::Result<()> {
         ][..],
         &["--package=recall-store-embedded", "--example=group_commit"],
         &["--package=recall-keys", "--example=key_check"],
+        &["--package=recall-api", "--example=metrics_cost"],
         &["--package=recall-e2e", "--bin=recall-replicas"],
     ] {
         run_command(cargo().args(release).args(parts))?;
