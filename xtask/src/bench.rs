@@ -7,6 +7,8 @@ mod kill;
 mod load;
 mod machine;
 mod observing;
+mod overload;
+mod plot;
 mod polign;
 mod replicas;
 mod report;
@@ -14,6 +16,8 @@ mod requests;
 pub(crate) mod retrieval;
 mod scale;
 mod sides;
+mod sqlite;
+mod tenants;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,6 +50,9 @@ pub(crate) struct Args {
     /// Write everything that was found as JSON into this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Draw how latency grows with the memory into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// The requests follow from it.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -79,8 +86,14 @@ enum Scenario {
     TextRemember,
     /// Three words to a memory of texts.
     TextRecall,
-    /// Queries to 2,000 and to 100,000 facts, and the start on these.
+    /// Recall and queries as a memory grows to a million facts, and the start on 100,000.
     Scale,
+    /// A million facts in a thousand memories, within the bound of resident views.
+    Tenants,
+    /// Twice the writes that it can take.
+    Overload,
+    /// LangGraph's SqliteStore, in process.
+    Sqlite,
     /// `kill -9` during writes.
     Kill,
     /// Keys that die on one of three servers, and reads after writes to another.
@@ -102,7 +115,13 @@ struct Plan {
     connections: usize,
     facts: u64,
     texts: u64,
+    /// Facts in a large memory.
     large: u64,
+    /// Facts in memories whose costs are compared; `large` is one of them.
+    sizes: &'static [u64],
+    /// Memories that share a server, and facts in each.
+    tenants: u64,
+    facts_a_tenant: u64,
     kills: u32,
     /// Keys that die, and pairs of a write and a read, on three servers.
     deaths: u32,
@@ -125,6 +144,9 @@ impl Plan {
             facts: 2_000,
             texts: 500,
             large: 100_000,
+            sizes: &[2_000, 24_000, 100_000, 1_000_000],
+            tenants: 1_000,
+            facts_a_tenant: 1_000,
             kills: 200,
             deaths: 100,
             pairs: 10_000,
@@ -141,6 +163,8 @@ impl Plan {
                 facts: 100,
                 texts: 50,
                 large: 5_000,
+                sizes: &[500, 5_000],
+                tenants: 20,
                 kills: 5,
                 deaths: 3,
                 pairs: 50,
@@ -175,6 +199,9 @@ impl Scenario {
             Self::TextRemember => "text-remember",
             Self::TextRecall => "text-recall",
             Self::Scale => "scale",
+            Self::Tenants => "tenants",
+            Self::Overload => "overload",
+            Self::Sqlite => "sqlite",
             Self::Kill => "kill",
             Self::Replicas => "replicas",
             Self::Polign => "polign",
@@ -186,9 +213,10 @@ impl Scenario {
     /// How many times the published server's rate ours must be.
     fn floor(self) -> Option<f64> {
         match self {
-            Self::Recall | Self::Remember => Some(300.0),
-            Self::Query => Some(150.0),
-            Self::Exchange => Some(2.0),
+            Self::Recall => Some(1_000.0),
+            Self::Remember => Some(500.0),
+            Self::Query => Some(400.0),
+            Self::Exchange => Some(4.0),
             _ => None,
         }
     }
@@ -215,23 +243,39 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     };
     let before = machine::load_average();
     let mut report = Report::default();
+    let program = sides::programs_dir().join("recall-server");
+    let size = std::fs::metadata(program)?.len() as f64 / MEBIBYTE;
+    report.figure(
+        "recall-server, the program",
+        size,
+        "MB",
+        Bound::AtMost(20.0),
+    );
     bench.typed(&Scenario::TYPED.map(|s| (s, wanted(s))), &mut report)?;
     bench.text(&Scenario::TEXT.map(|s| (s, wanted(s))), &mut report)?;
     shares(&mut report);
     if wanted(Scenario::Key) {
         key_check(&mut report)?;
     }
+    let (plan, dir, key) = (&bench.plan, &bench.dir, &bench.admin_key_file);
     if wanted(Scenario::Scale) {
-        bench.scale(&mut report)?;
+        bench.scale(arguments.plot.as_deref(), &mut report)?;
+    }
+    if wanted(Scenario::Tenants) {
+        tenants::run(plan, dir, key, &mut report)?;
+    }
+    if wanted(Scenario::Overload) {
+        overload::run(plan, dir, key, &mut report)?;
+    }
+    if wanted(Scenario::Sqlite) && python::available() {
+        sqlite::run(plan, dir, key, &mut report)?;
     }
     if wanted(Scenario::Replicas) && python::available() {
         replicas::run(bench.plan.deaths, bench.plan.pairs, &mut report)?;
     }
     if wanted(Scenario::Polign) && python::available() {
-        let (plan, dir, key) = (&bench.plan, &bench.dir, &bench.admin_key_file);
         polign::run(plan, dir, key, beside, &mut report)?;
     }
-    let (plan, dir, key) = (&bench.plan, &bench.dir, &bench.admin_key_file);
     if wanted(Scenario::Observing) {
         observing::run(plan, dir, key, &mut report)?;
     }
@@ -398,7 +442,7 @@ impl Bench {
             let name = format!("resident {name}, {surface}");
             report.figure(name, bytes as f64 / MEBIBYTE, "MB", bound);
         };
-        figure("idle".to_owned(), ours.side.idle_bytes, most(25.0));
+        figure("idle".to_owned(), ours.side.idle_bytes, most(20.0));
         let after = |asked: &Asked| format!("with {} facts", asked.written);
         figure(after(ours), ours.side.resident_bytes(), most(80.0));
         if let Some(theirs) = theirs {
@@ -409,23 +453,61 @@ impl Bench {
         }
     }
 
-    fn scale(&self, report: &mut Report) -> anyhow::Result<()> {
-        say("a large memory");
-        let found = scale::run(&self.plan, &self.dir, &self.admin_key_file)?;
-        let facts = found.facts;
-        let (small, large) = (found.p50_small_ms, found.p50_large_ms);
-        report.figure("query p50, 2000 facts, 1 caller", small, "ms", Bound::None);
-        let name = format!("query p50, {facts} facts, 1 caller");
-        report.figure(name, large, "ms", Bound::None);
-        let name = "query p50, large / small";
-        report.figure(name, large / small, "", Bound::AtMost(5.0));
-        let name = format!("start on {facts} events until ready");
-        report.figure(name, found.ready_seconds, "s", Bound::AtMost(2.0));
-        let name = format!("start on {facts} events until the first query");
+    fn scale(&self, plot: Option<&Path>, report: &mut Report) -> anyhow::Result<()> {
+        say("a memory that grows");
+        let found = scale::run(&self.plan, &self.dir, &self.admin_key_file, self.beside)?;
+        for (whose, points) in [("", &found.ours), (", published", &found.theirs)] {
+            for point in points {
+                let facts = point.facts;
+                let name = format!("query p50, {facts} facts, 1 caller{whose}");
+                report.figure(name, point.query_ms, "ms", Bound::None);
+                let name = format!("exact recall p50, {facts} facts, 1 caller{whose}");
+                report.figure(name, point.recall_ms, "ms", Bound::None);
+            }
+        }
+        if let Some(small) = found.ours.first() {
+            for point in found.ours.iter().skip(1) {
+                let most = match point.facts > self.plan.large {
+                    true => 20.0,
+                    false => 3.0,
+                };
+                let name = format!("query p50, {} / {} facts", point.facts, small.facts);
+                let ratio = point.query_ms / small.query_ms;
+                report.figure(name, ratio, "", Bound::AtMost(most));
+            }
+        }
+        for point in found
+            .ours
+            .iter()
+            .filter(|point| point.facts >= self.plan.large)
+        {
+            let each = |bytes: u64| bytes as f64 / point.facts as f64;
+            let name = format!("resident a fact, of {}", point.facts);
+            report.figure(
+                name,
+                each(point.resident_bytes),
+                "bytes",
+                Bound::AtMost(1_200.0),
+            );
+            let name = format!("on disk a fact, of {}", point.facts);
+            report.figure(name, each(point.disk_bytes), "bytes", Bound::AtMost(900.0));
+        }
+        let large = self.plan.large;
+        let empty = found.empty_ready_seconds;
+        report.figure(
+            "start on an empty store until ready",
+            empty,
+            "s",
+            Bound::AtMost(0.2),
+        );
+        let name = format!("start on {large} events until ready");
+        report.figure(name, found.ready_seconds, "s", Bound::AtMost(1.0));
+        let name = format!("start on {large} events until the first query");
         report.figure(name, found.first_answer_seconds, "s", Bound::None);
-        let name = format!("resident with {facts} facts");
-        let resident = found.resident_bytes as f64 / MEBIBYTE;
-        report.figure(name, resident, "MB", Bound::None);
+        if let Some(path) = plot {
+            std::fs::write(path, plot::svg(&found.series()))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
         Ok(())
     }
 

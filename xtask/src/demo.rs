@@ -1,5 +1,6 @@
 //! The whole story end to end.
 
+mod faults;
 mod ground;
 mod kind;
 mod local;

@@ -58,7 +58,7 @@ enum Holder {
 impl Holder {
     fn of(grant: &Grant) -> Result<Self, ApiError> {
         Ok(match &grant.key {
-            Some(id) => Self::Key(id.clone()),
+            Some(id) => Self::Key(*id),
             None => Self::Namespace(auth::namespace(grant)?.clone()),
         })
     }

@@ -1,14 +1,23 @@
 //! How much of each kind of work is under way at once, so that one kind cannot starve another.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::error::ApiError;
 
-/// How long work waits for its place. Longer, and the client is better served by coming back.
+/// How long work waits for its place in a burst. Longer, and the client is better served by coming
+/// back.
 const MAX_WAIT: Duration = Duration::from_secs(5);
+/// A queue that has stood for this long is no burst: more comes in than can be done, and whoever
+/// waits makes all that follow wait as long.
+const BURST: Duration = Duration::from_millis(100);
+/// How long work waits for its place in a queue that stands. What is served then is served soon, and
+/// the rest is told at once to come back (the rule of CoDel, with a time-out for its drops).
+const STANDING_WAIT: Duration = Duration::from_millis(20);
 
 /// A number of places and a number of those who may wait for one.
 #[derive(Debug, Clone)]
@@ -16,14 +25,31 @@ pub(crate) struct Pool {
     places: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     max_wait: Duration,
+    /// How long one waits in a queue that stands.
+    standing_wait: Duration,
+    began: Instant,
+    /// When a place was last found free, in milliseconds from `began`.
+    free_at: Arc<AtomicU64>,
 }
 
 impl Pool {
+    /// Whoever finds no place waits up to five seconds.
     fn new(places: usize, waiting: usize) -> Self {
         Self {
             places: Arc::new(Semaphore::new(places)),
             waiting: Arc::new(Semaphore::new(waiting)),
             max_wait: MAX_WAIT,
+            standing_wait: MAX_WAIT,
+            began: Instant::now(),
+            free_at: Arc::default(),
+        }
+    }
+
+    /// Work of which more may come than can be done: in a queue that stands nobody waits for long.
+    fn shedding(self) -> Self {
+        Self {
+            standing_wait: STANDING_WAIT,
+            ..self
         }
     }
 
@@ -33,15 +59,27 @@ impl Pool {
     ///
     /// 503 `overloaded` if too many wait already, or for too long.
     pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let now = self.began.elapsed().as_millis();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            self.free_at.store(now, Ordering::Relaxed);
             return Ok(place);
         }
         let full = || ApiError::overloaded("too many requests of this kind are under way");
         let _waiting = self.waiting.try_acquire().map_err(|_| full())?;
         let place = Arc::clone(&self.places).acquire_owned();
-        match tokio::time::timeout(self.max_wait, place).await {
+        match tokio::time::timeout(self.patience(now), place).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) | Err(_) => Err(full()),
+        }
+    }
+
+    /// How long one may wait who comes at `now`.
+    fn patience(&self, now: u64) -> Duration {
+        let stands = now.saturating_sub(self.free_at.load(Ordering::Relaxed));
+        match Duration::from_millis(stands) > BURST {
+            true => self.standing_wait,
+            false => self.max_wait,
         }
     }
 }
@@ -62,7 +100,7 @@ impl Default for Pools {
     fn default() -> Self {
         Self {
             exchange: Pool::new(1024, 8192),
-            memory: Pool::new(512, 8192),
+            memory: Pool::new(256, 8192).shedding(),
             admin: Pool::new(32, 256),
         }
     }
@@ -103,6 +141,26 @@ mod tests {
         let _held = pool.enter().await.expect("a place is free");
         let error = pool.enter().await.expect_err("it waited long enough");
         assert_eq!(error.code, "overloaded");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_waits_for_its_turn_and_a_standing_queue_is_shed() {
+        let pool = Pool::new(1, 8).shedding();
+        let waited = |pool: Pool| async move {
+            let began = Instant::now();
+            let refused = pool.enter().await.is_err();
+            (refused, began.elapsed())
+        };
+        let held = pool.enter().await.expect("a place is free");
+        let in_the_burst = tokio::spawn(waited(pool.clone()));
+        tokio::time::sleep(BURST * 2).await;
+        assert_eq!(waited(pool.clone()).await, (true, STANDING_WAIT));
+        drop(held);
+        let (refused, _) = in_the_burst.await.expect("no panic");
+        assert!(!refused, "whoever came before the queue stood has its turn");
+        // The load has ended: the next burst is borne again.
+        let _held = pool.enter().await.expect("a place is free");
+        assert_eq!(waited(pool.clone()).await, (true, MAX_WAIT));
     }
 
     #[tokio::test]

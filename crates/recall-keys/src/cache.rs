@@ -35,7 +35,7 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn new(record: KeyRecord, hash: KeyHash, as_of: Instant) -> Self {
         let grant = Grant {
-            key: Some(record.id.clone()),
+            key: Some(record.id),
             reach: record.reach.clone(),
             agent: record.agent.clone(),
             session: record.session.clone(),
@@ -55,11 +55,21 @@ impl Entry {
     }
 }
 
+/// What this process did to a key.
+#[derive(Debug, Clone)]
+enum Change {
+    /// Revoked it, for good, at this moment. Pods that fetch keys over and over displace their old
+    /// ones, so there are many of these and each is kept small.
+    Ended(Instant),
+    /// Extended its life.
+    Extended(Arc<Entry>),
+}
+
 pub(crate) struct Cache {
     entries: moka::future::Cache<KeyId, Arc<Entry>>,
     /// Keys changed by this process lately. Without it, a reader that read before a revocation and
     /// cached after it would bring the key back to life.
-    changes: moka::sync::Cache<KeyId, Arc<Entry>>,
+    changes: moka::sync::Cache<KeyId, Change>,
     exclusive: bool,
     trust: Duration,
 }
@@ -93,7 +103,7 @@ impl Cache {
             Some(entry) => self.reload(id, entry, load()).await?,
             None => self.first(id, load()).await?,
         };
-        Ok(self.newest(entry))
+        self.newest(entry)
     }
 
     fn fresh(&self, entry: &Entry) -> bool {
@@ -134,10 +144,11 @@ impl Cache {
     }
 
     /// What is newer: a reading, or a change that this process made.
-    fn newest(&self, read: Arc<Entry>) -> Arc<Entry> {
+    fn newest(&self, read: Arc<Entry>) -> Result<Arc<Entry>, Error> {
         match self.changes.get(&read.record.id) {
-            Some(change) if change.as_of > read.as_of => change,
-            Some(_) | None => read,
+            Some(Change::Ended(at)) if at > read.as_of => Err(Error::Unauthenticated),
+            Some(Change::Extended(change)) if change.as_of > read.as_of => Ok(change),
+            Some(_) | None => Ok(read),
         }
     }
 
@@ -145,15 +156,19 @@ impl Cache {
     pub(crate) async fn put(&self, entry: Entry) -> Arc<Entry> {
         let entry = Arc::new(entry);
         self.entries
-            .insert(entry.record.id.clone(), Arc::clone(&entry))
+            .insert(entry.record.id, Arc::clone(&entry))
             .await;
         entry
     }
 
     /// Makes a change of this process hold for every later look-up here.
     pub(crate) fn changed(&self, entry: Entry) {
-        let entry = Arc::new(entry);
-        self.changes.insert(entry.record.id.clone(), entry);
+        let id = entry.record.id;
+        let change = match entry.record.revoked_at {
+            Some(_) => Change::Ended(entry.as_of),
+            None => Change::Extended(Arc::new(entry)),
+        };
+        self.changes.insert(id, change);
     }
 }
 

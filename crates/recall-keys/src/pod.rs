@@ -61,7 +61,7 @@ impl Keys {
             record.pod = Some(binding(caller));
             let hash = hash(key.expose_secret());
             let mut keys = pin.map_or_else(Vec::new, |pin| pin.keys);
-            keys.push(record.id.clone());
+            keys.push(record.id);
             let displaced = self.inner.displace(&mut keys).await?;
             let pin = Pin {
                 namespace: namespace.as_str().to_owned(),

@@ -14,11 +14,13 @@ pub const MAX_SESSION_BYTES: usize = 256;
 /// The longest `note` of a key, in bytes.
 pub const MAX_NOTE_BYTES: usize = 1024;
 
+const DIGITS: usize = 16;
+
 /// The public half of a key: 16 lower-case hex digits. The first eight are the second it was minted
 /// in, so that listing by id is listing by age.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct KeyId(String);
+pub struct KeyId([u8; DIGITS]);
 
 impl KeyId {
     /// An id for a key minted now.
@@ -26,14 +28,21 @@ impl KeyId {
         let mut random = [0u8; 4];
         getrandom::fill(&mut random)?;
         // Past 2106 the seconds wrap; only the order of a listing depends on them.
-        let seconds = (now.as_second() & i64::from(u32::MAX)) as u64;
-        Ok(Self(format!("{seconds:08x}{}", hex::encode(random))))
+        let seconds = now.as_second() & i64::from(u32::MAX);
+        let seconds = (seconds as u32).to_be_bytes();
+        let mut digits = [0; DIGITS];
+        let (minted, drawn) = digits.split_at_mut(DIGITS / 2);
+        // Each half is twice its bytes long.
+        _ = hex::encode_to_slice(seconds, minted);
+        _ = hex::encode_to_slice(random, drawn);
+        Ok(Self(digits))
     }
 
     /// The digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        // They are ASCII.
+        std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
@@ -44,9 +53,9 @@ impl FromStr for KeyId {
         let hex = text
             .bytes()
             .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-        match text.len() == 16 && hex {
-            true => Ok(Self(text.to_owned())),
-            false => Err(crate::Error::NotFound),
+        match <[u8; DIGITS]>::try_from(text.as_bytes()) {
+            Ok(digits) if hex => Ok(Self(digits)),
+            Ok(_) | Err(_) => Err(crate::Error::NotFound),
         }
     }
 }
@@ -61,13 +70,19 @@ impl TryFrom<String> for KeyId {
 
 impl From<KeyId> for String {
     fn from(id: KeyId) -> Self {
-        id.0
+        id.as_str().to_owned()
     }
 }
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KeyId").field(&self.as_str()).finish()
     }
 }
 
@@ -184,7 +199,7 @@ impl Stored {
         };
         let pod = record.pod.as_ref();
         Self {
-            key_id: record.id.clone(),
+            key_id: record.id,
             kind: "key".to_owned(),
             hash: hex::encode(hash),
             namespace,

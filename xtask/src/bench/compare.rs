@@ -55,6 +55,7 @@ impl Comparison<'_> {
             connections: LOADERS,
             time: Duration::MAX,
             count: self.facts,
+            pace: None,
         };
         let key = asked.side.key.clone();
         let dice = &mut asked.dice;
@@ -127,6 +128,7 @@ impl Comparison<'_> {
             connections: self.plan.connections,
             time,
             count,
+            pace: None,
         };
         let Asked {
             side,

@@ -78,6 +78,7 @@ fn fill(side: &Side, seed: u64) -> anyhow::Result<()> {
         connections: 8,
         time: Duration::MAX,
         count: FACTS,
+        pace: None,
     };
     let mut write = |number: u64, out: &mut Vec<u8>| {
         let body = requests::fact(number, &mut dice);
@@ -93,6 +94,7 @@ fn recall_p99(side: &Side, plan: &Plan) -> anyhow::Result<f64> {
         connections: CALLERS,
         time: plan.round.min(Duration::from_secs(4)),
         count: u64::MAX,
+        pace: None,
     };
     let mut write = |_: u64, out: &mut Vec<u8>| {
         let body = requests::pair(FACTS, &mut dice);

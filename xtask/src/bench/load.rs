@@ -1,9 +1,11 @@
-//! The load generator: a closed loop of keep-alive connections on one thread.
+//! The load generator: keep-alive connections on one thread, as a closed loop or at a pace.
 //!
-//! Each connection sends one request, waits for its whole answer and sends the next. So the rate is
-//! what the server gives to so many callers, and no caller waits for another one's answer.
+//! In a closed loop each connection sends one request, waits for its whole answer and sends the next.
+//! So the rate is what the server gives to so many callers, and no caller waits for another one's
+//! answer. At a pace a request is sent whenever one is due, on any connection that waits for no answer,
+//! whether the server keeps up or not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -26,6 +28,8 @@ pub(super) struct Load {
     pub(super) time: Duration,
     /// Nor after so many.
     pub(super) count: u64,
+    /// Requests a second; `None` is a closed loop.
+    pub(super) pace: Option<f64>,
 }
 
 /// What a server gave.
@@ -39,6 +43,8 @@ pub(super) struct Measured {
     pub(super) refused: BTreeMap<u16, u64>,
     /// The first of them.
     pub(super) refusal: Option<String>,
+    /// Requests that were due while every connection waited for an answer.
+    pub(super) unsent: u64,
 }
 
 impl Measured {
@@ -98,21 +104,25 @@ pub(super) fn run(
         write,
         sent: 0,
         began: Instant::now(),
+        idle: (0..load.connections).collect(),
         measured: Measured::default(),
     };
-    for connection in &mut connections {
-        run.send(connection)?;
-    }
     let mut events = Events::with_capacity(load.connections);
-    while connections.iter().any(|connection| connection.waiting) {
-        poll.poll(&mut events, Some(PATIENCE))?;
+    loop {
+        run.send_due(&mut connections)?;
+        if run.over() && run.idle.len() == connections.len() {
+            break;
+        }
+        let until_due = run.until_due();
+        poll.poll(&mut events, Some(until_due.unwrap_or(PATIENCE)))?;
         ensure!(
-            !events.is_empty(),
+            until_due.is_some() || !events.is_empty(),
             "{server} did not answer in {PATIENCE:?}"
         );
         for event in &events {
-            let connection = connections.get_mut(event.token().0);
-            run.receive(connection.context("a connection of ours")?)?;
+            let number = event.token().0;
+            let connection = connections.get_mut(number);
+            run.receive(number, connection.context("a connection of ours")?)?;
         }
     }
     run.measured.elapsed = run.began.elapsed();
@@ -132,7 +142,6 @@ struct Connection {
     request: Vec<u8>,
     received: Vec<u8>,
     sent_at: Instant,
-    waiting: bool,
 }
 
 impl Connection {
@@ -142,7 +151,6 @@ impl Connection {
             request: Vec::new(),
             received: Vec::new(),
             sent_at: Instant::now(),
-            waiting: false,
         }
     }
 
@@ -170,18 +178,48 @@ impl Connection {
 struct Run<'a> {
     load: Load,
     write: &'a mut dyn FnMut(u64, &mut Vec<u8>),
+    /// Sent, or due and not sent.
     sent: u64,
     began: Instant,
+    /// The connections that wait for no answer.
+    idle: VecDeque<usize>,
     measured: Measured,
 }
 
 impl Run<'_> {
-    fn send(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
-        let over = self.sent >= self.load.count || self.began.elapsed() >= self.load.time;
-        connection.waiting = !over;
-        if over {
-            return Ok(());
+    /// Whether nothing more is sent.
+    fn over(&self) -> bool {
+        self.sent >= self.load.count || self.began.elapsed() >= self.load.time
+    }
+
+    /// Sends what is due by now.
+    fn send_due(&mut self, connections: &mut [Connection]) -> anyhow::Result<()> {
+        let due = self.load.pace.map(|pace| {
+            let due = self.began.elapsed().as_secs_f64() * pace;
+            due as u64
+        });
+        while !self.over() && due.is_none_or(|due| self.sent < due) {
+            let Some(number) = self.idle.pop_front() else {
+                if let Some(due) = due {
+                    self.measured.unsent += due - self.sent;
+                    self.sent = due;
+                }
+                return Ok(());
+            };
+            let connection = connections.get_mut(number);
+            self.send(connection.context("a connection of ours")?)?;
         }
+        Ok(())
+    }
+
+    /// How long until a request is due; `None` if that is not a matter of time.
+    fn until_due(&self) -> Option<Duration> {
+        let pace = self.load.pace.filter(|_| !self.over())?;
+        let due = Duration::from_secs_f64((self.sent + 1) as f64 / pace);
+        Some(due.saturating_sub(self.began.elapsed()))
+    }
+
+    fn send(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
         connection.request.clear();
         (self.write)(self.sent, &mut connection.request);
         self.sent += 1;
@@ -193,7 +231,7 @@ impl Run<'_> {
             .context("a request cannot be sent")
     }
 
-    fn receive(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
+    fn receive(&mut self, number: usize, connection: &mut Connection) -> anyhow::Result<()> {
         connection.fill()?;
         let Some(answer) = http::answer(&connection.received) else {
             return Ok(());
@@ -209,6 +247,10 @@ impl Run<'_> {
             self.measured.refusal.get_or_insert_with(text);
         }
         connection.received.drain(..answer.length);
-        self.send(connection)
+        if self.load.pace.is_none() && !self.over() {
+            return self.send(connection);
+        }
+        self.idle.push_back(number);
+        Ok(())
     }
 }

@@ -123,6 +123,7 @@ fn bare_puts(url: &str, plan: &Plan) -> anyhow::Result<f64> {
         connections: plan.connections,
         time: plan.round,
         count: plan.most_writes,
+        pace: None,
     };
     let mut write = |number: u64, out: &mut Vec<u8>| {
         let body = format!(

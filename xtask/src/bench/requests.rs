@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use serde_json::{Value, json};
+
 /// Words of notes and queries.
 const WORDS: [&str; 24] = [
     "anchor",
@@ -98,6 +100,19 @@ pub(super) fn fact(number: u64, dice: &mut Dice) -> String {
             format!(r#"{{"subject":"proj","predicate":"note","value":"{words} {number}"}}"#)
         }
     }
+}
+
+/// Facts from `first` on as the statements of one text.
+pub(super) fn facts(first: u64, count: u64, dice: &mut Dice) -> String {
+    let one = |number: u64| {
+        let mut fact: Value = serde_json::from_str(&fact(number, dice)).unwrap_or_default();
+        fact["evidence"] = fact["value"].clone();
+        fact
+    };
+    let statements: Vec<Value> = (first..first + count).map(one).collect();
+    let said = statements.iter().filter_map(|one| one["value"].as_str());
+    let text = said.collect::<Vec<_>>().join("; ");
+    json!({ "text": text, "statements": statements }).to_string()
 }
 
 /// A pair of one of the first `facts` facts.

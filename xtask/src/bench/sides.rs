@@ -124,7 +124,12 @@ pub(super) fn address(url: &str) -> anyhow::Result<SocketAddr> {
 
 /// A key of the memory under load.
 pub(super) fn mint(url: &str, admin: &str) -> anyhow::Result<String> {
-    let body = json!({ "namespace": NAMESPACE }).to_string();
+    mint_for(NAMESPACE, url, admin)
+}
+
+/// A key of one memory.
+pub(super) fn mint_for(namespace: &str, url: &str, admin: &str) -> anyhow::Result<String> {
+    let body = json!({ "namespace": namespace }).to_string();
     let (status, body) = request("POST", &format!("{url}/v1/keys"), Some(admin), &body)?;
     ensure!(status == 201, "no key was minted: {status} {body}");
     // The published server may answer in chunks; the object is what lies between the braces.

@@ -10,9 +10,6 @@ use super::settings;
 use super::{Mode, Report, dir};
 use crate::shell::root;
 
-/// Settings that the server takes once it has the part that they belong to.
-const COMING: [&str; 1] = ["otlp-endpoint"];
-
 /// A set of values that the chart is tried with.
 #[derive(Debug)]
 pub(super) struct Set {
@@ -71,8 +68,7 @@ pub(super) fn lint(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 /// Renders every set and compares it with its snapshot, or writes that.
 pub(super) fn snapshots(tools: &Tools, mode: Mode, report: &mut Report) -> anyhow::Result<()> {
     let known = settings::read()?;
-    let known =
-        |name: &str| known.iter().any(|setting| setting.name == name) || COMING.contains(&name);
+    let known = |name: &str| known.iter().any(|setting| setting.name == name);
     for set in sets()? {
         match printed(template(tools, &set.file).args(MONITORING))? {
             Ok(rendered) => {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ground::{DEPLOY, Ground};
 use super::report::Report;
-use super::{network, rights, tls};
+use super::{faults, network, rights, tls};
 use crate::chart;
 use crate::shell::{output, root};
 
@@ -29,6 +29,8 @@ pub(super) fn tell(ground: &Ground, values: &[&str], report: &mut Report) -> any
     warm_pool(ground, report)?;
     claim(ground, report)?;
     recreate(ground, report)?;
+    let waiting = pod_of(ground, "agents.x-k8s.io/warm-pool-sandbox")?;
+    faults::are_named(ground, &waiting, report)?;
     network::holds(ground, report)?;
     admission(ground, report)?;
     rights::each_is_needed(ground, report)?;
@@ -238,15 +240,7 @@ fn recreate(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
         !stranger.to_string().contains("Ada"),
         "another agent reads it: {stranger}"
     );
-    let token = ground.done(&[
-        "exec",
-        "--namespace=agents",
-        SANDBOX,
-        "--",
-        "python3",
-        "-c",
-        READ_TOKEN,
-    ])?;
+    let token = token_of(ground, SANDBOX)?;
     let key = ground.in_pod(SANDBOX, &[PROBE, "key"], "")?;
     let key = key["key"]
         .as_str()
@@ -307,6 +301,19 @@ fn recreate(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
 }
 
 const READ_TOKEN: &str = "import os; print(open(os.environ['RECALL_TOKEN_FILE']).read(), end='')";
+
+/// The token that a pod holds.
+pub(super) fn token_of(ground: &Ground, pod: &str) -> anyhow::Result<String> {
+    ground.done(&[
+        "exec",
+        "--namespace=agents",
+        pod,
+        "--",
+        "python3",
+        "-c",
+        READ_TOKEN,
+    ])
+}
 
 /// What whoever may edit the namespace may not do.
 fn admission(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {

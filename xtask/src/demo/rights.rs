@@ -24,8 +24,6 @@ const NEEDED: [(&str, &str); 6] = [
 /// Takes one right at a time away and starts a server like the one that runs.
 pub(super) fn each_is_needed(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let began = Instant::now();
-    let role: Value =
-        serde_json::from_str(&ground.done(&["get", "clusterrole", ROLE, "--output=json"])?)?;
     let deployment = ground.done(&[
         "get",
         "deployment",
@@ -35,10 +33,9 @@ pub(super) fn each_is_needed(ground: &Ground, report: &mut Report) -> anyhow::Re
     ])?;
     let deployment: Value = serde_json::from_str(&deployment)?;
     for (resource, verb) in NEEDED {
-        replace(ground, &without(&role, resource, verb))?;
-        let named = named_by_a_server(ground, &deployment, resource, verb);
-        replace(ground, &role)?;
-        named.with_context(|| format!("without {verb} on {resource}"))?;
+        without_one(ground, resource, verb, || {
+            named_by_a_server(ground, &deployment, resource, verb)
+        })?;
     }
     report.step(
         "rights taken away one by one",
@@ -46,6 +43,21 @@ pub(super) fn each_is_needed(ground: &Ground, report: &mut Report) -> anyhow::Re
         "the server names each that it lacks, so none is granted in vain",
     );
     Ok(())
+}
+
+/// Looks at something while the servers lack one right.
+pub(super) fn without_one(
+    ground: &Ground,
+    resource: &str,
+    verb: &str,
+    look: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let role = ground.done(&["get", "clusterrole", ROLE, "--output=json"])?;
+    let role: Value = serde_json::from_str(&role)?;
+    replace(ground, &without(&role, resource, verb))?;
+    let seen = look();
+    replace(ground, &role)?;
+    seen.with_context(|| format!("without {verb} on {resource}"))
 }
 
 /// The role, but for one verb on one resource.

@@ -60,7 +60,7 @@ async fn a_key_is_good_until_the_instant_it_expires() {
 fn grant_of(minted: &Minted) -> Grant {
     let record = &minted.record;
     Grant {
-        key: Some(record.id.clone()),
+        key: Some(record.id),
         reach: record.reach.clone(),
         agent: None,
         session: None,
