@@ -23,6 +23,7 @@ mod security;
 mod simulated;
 mod tls;
 mod traces;
+mod updates;
 mod vectors;
 mod writes;
 
