@@ -72,6 +72,50 @@ async fn a_text_is_read_once_and_never_lost() {
     );
 }
 
+/// Whoever sent a text waits for its reader no longer than is set; the text is kept first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_hangs_holds_a_write_as_long_as_is_set_and_loses_nothing() {
+    let models = FakeModels::start(&[]).await.expect("a port");
+    let url = format!("--extract-url={}", models.url());
+    let flags = [
+        "--surface=text",
+        &url,
+        "--extract-model=reader",
+        "--extract-timeout=1s",
+    ];
+    let running = Running::start(&flags);
+    let key = running.key("team:a").await;
+    models.be(Mood::Hangs);
+    let text = json!({"text": "I use helix."});
+    let began = std::time::Instant::now();
+    let write = running.post("/v1/remember", &key, &text);
+    let question = json!({"question": "helix"});
+    let read = async {
+        // While the reader hangs, the text is found already.
+        loop {
+            let found = running.post("/v1/recall", &key, &question).await.json();
+            if found["memories"][0]["text"] == "I use helix." {
+                return began.elapsed();
+            }
+        }
+    };
+    let (told, found) = tokio::join!(write, read);
+    let took = began.elapsed();
+    assert_eq!(told.status, 200);
+    assert!(
+        told.json()["note"]
+            .as_str()
+            .expect("a note")
+            .contains("did not answer")
+    );
+    assert!((1.0..5.0).contains(&took.as_secs_f64()), "{took:?}");
+    assert!(found < took, "kept before it is read");
+    models.be(Mood::Answers);
+    models.answer(json!({"statements": [statement("prefers_editor", "helix", "I use helix")]}));
+    let told = running.post("/v1/remember", &key, &text).await.json();
+    assert_eq!(told["remembered"][0]["text"], "user prefers editor: helix");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn typed_clients_need_no_statements_where_a_model_reads() {
     let models = FakeModels::start(&[]).await.expect("a port");

@@ -28,6 +28,7 @@ mod security;
 mod simulated;
 mod tls;
 mod traces;
+mod updates;
 mod vectors;
 mod wire;
 mod writes;

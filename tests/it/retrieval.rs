@@ -74,9 +74,14 @@ async fn the_example_of_the_retrieval_page_is_true() {
         let (kind, text) = line.split_once(' ').expect("a sign and a text");
         match kind {
             "+" => {
-                let kept = running
-                    .post("/v1/remember", &key, &json!({"text": text}))
-                    .await;
+                let named = text
+                    .strip_prefix('[')
+                    .and_then(|rest| rest.split_once("] "));
+                let write = match named {
+                    Some((session, text)) => json!({"text": text, "session": session}),
+                    None => json!({"text": text}),
+                };
+                let kept = running.post("/v1/remember", &key, &write).await;
                 assert_eq!(kept.status, 200);
             }
             "?" => {
@@ -91,6 +96,7 @@ async fn the_example_of_the_retrieval_page_is_true() {
                 assert_eq!(rows.first(), Some(&json!(text)));
                 checked += 1;
             }
+            "~" => assert!(rows.contains(&json!(text)), "{rows:?}"),
             "!" => assert!(!rows.contains(&json!(text)), "{rows:?}"),
             other => panic!("{other} means nothing"),
         }

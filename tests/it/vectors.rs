@@ -94,7 +94,15 @@ async fn a_question_in_other_words_is_answered_and_a_slow_model_costs_words_noth
         assert_eq!(first(&answer), "Rex is a hound.", "{mood:?}");
         assert_eq!(header(&answer, "recall-indexes"), Some("words"));
         let why = header(&answer, "recall-degraded-because").expect("a reason");
-        assert!(why.contains("did not answer"), "{why}");
+        // Whoever asked first, a question or the job behind the writes, was told more.
+        let own = match mood {
+            Mood::Hangs => "did not answer in time",
+            _ => "could not be reached or did not answer with a vector",
+        };
+        assert!(
+            why.contains(own) || why.contains("failed a moment ago"),
+            "{mood:?}: {why}"
+        );
         let write = json!({"text": format!("It was {mood:?}.")});
         let kept = running.post("/v1/remember", &key, &write).await;
         assert_eq!(kept.status, 200, "writes do not wait for it");

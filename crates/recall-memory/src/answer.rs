@@ -63,8 +63,14 @@ pub enum Vectors {
 /// Why vectors could not take part as they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
-    /// The model did not answer in time, or not at all.
-    Unavailable,
+    /// The model did not answer in time.
+    Slow,
+    /// The model could not be reached, refused, or answered what is no vector.
+    Failed,
+    /// The model failed a moment ago and is left alone for some seconds.
+    Resting,
+    /// The vectors that are kept could not be read.
+    Unreadable,
     /// Some statements have no vector yet.
     Behind,
     /// The vectors are another model's and do not compare.
@@ -76,7 +82,15 @@ impl WhyNot {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Unavailable => "the embedding model did not answer in time",
+            Self::Slow => "the embedding model did not answer in time",
+            Self::Failed => {
+                "the embedding model could not be reached or did not answer with a vector; the \
+                 server's log has the reason"
+            }
+            Self::Resting => {
+                "the embedding model failed a moment ago and is asked again in a few seconds"
+            }
+            Self::Unreadable => "the vectors kept here could not be read from the store",
             Self::Behind => "some statements have no vector yet",
             Self::OtherModel => {
                 "the vectors kept here were made by another embedding model than the one that is set; \

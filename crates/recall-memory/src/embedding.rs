@@ -86,11 +86,13 @@ impl Embedding {
         }
         self.nudge(space);
         if self.is_resting() {
-            return Near::without(WhyNot::Unavailable);
+            return Near::without(WhyNot::Resting);
         }
         let asked = self.embedder.embed(vec![cut(question).to_owned()]);
-        let answer = timeout(QUESTION_TIMEOUT, asked).await;
-        let answer = answer.unwrap_or_else(|_| Err(ModelError("no answer within a second".into())));
+        let Ok(answer) = timeout(QUESTION_TIMEOUT, asked).await else {
+            self.rest(&ModelError("no answer within a second".into()));
+            return Near::without(WhyNot::Slow);
+        };
         let vector = match answer.map(|vectors| vectors.into_iter().next()) {
             Ok(Some(vector)) => vector,
             Ok(None) => return self.failed(&ModelError("no vector for a question".into())),
@@ -114,7 +116,7 @@ impl Embedding {
 
     fn failed(&self, error: &ModelError) -> Near {
         self.rest(error);
-        Near::without(WhyNot::Unavailable)
+        Near::without(WhyNot::Failed)
     }
 
     fn rest(&self, error: &ModelError) {
@@ -145,7 +147,7 @@ impl Embedding {
             Ok(Kept::Others) => Err(WhyNot::OtherModel),
             Err(error) => {
                 tracing::warn!(namespace = space.ns.as_str(), %error, "vectors cannot be read");
-                Err(WhyNot::Unavailable)
+                Err(WhyNot::Unreadable)
             }
         }
     }

@@ -44,6 +44,8 @@ pub(crate) struct Event {
     pub(crate) assistant: bool,
     /// What it was written in one go with, as a number of the view that holds it; 0 is nothing.
     pub(crate) session: u32,
+    /// The place of the event in the log, as a number of the view that holds it.
+    pub(crate) arrival: u32,
     pub(crate) extra: Option<Box<Extra>>,
 }
 
@@ -236,6 +238,7 @@ impl Placed {
                 retraction,
                 assistant: text("role") == Some("assistant"),
                 session: 0,
+                arrival: 0,
                 extra: read_extra(text)?,
             },
         })

@@ -16,14 +16,21 @@ use recall_store::{Batch, Clock, Precondition, RecordKind, RecordWrite};
 use crate::error::Error;
 use crate::event_id::EventId;
 use crate::models::{Ask, Extractor};
-use crate::plan::{Author, Change, Outcome, Remembered, Statement, TextRemembered, TextStatements};
+use crate::plan::{
+    Author, Change, Outcome, Proposal, Remembered, Statement, TextRemembered, TextStatements,
+};
 use crate::space::Space;
 use crate::value::Value;
+use crate::view::{DrawnFrom, Echo, View};
 use crate::writer::write;
 
 pub(crate) use reply::of_type;
 
 use reply::Item;
+
+const REPEATS: &str = "it repeats what was answered from here";
+const READ_BEFORE: &str = "these words were read before, and what they say is no longer so; if it \
+                           is so again, say that in other words";
 
 /// The model that reads texts.
 #[derive(Debug)]
@@ -43,10 +50,10 @@ pub(crate) struct Drawn {
 pub(crate) enum DrawnKind {
     /// It was read now. Behind it, what the model said and was not taken, with the reason.
     Read(Box<TextRemembered>, Vec<(String, String)>),
-    /// It was read before; what of it is still believed.
-    Known(Vec<String>),
+    /// It was read before; what of it is still believed, and what is not.
+    Known(DrawnFrom),
     /// It says only what was answered from here.
-    Echo(Vec<String>),
+    Echo(Echo),
     /// It is kept and could not be read.
     Unread(Box<Remembered>),
 }
@@ -77,8 +84,8 @@ impl Extraction {
         };
         space.current().await?;
         let (echo, revision) = space.read(|view| (view.echo(text.as_str()), view.revision()))?;
-        if let Some(sentences) = echo {
-            let kind = DrawnKind::Echo(sentences);
+        if let Some(echo) = echo {
+            let kind = DrawnKind::Echo(echo);
             return Ok(Drawn { kind, revision });
         }
         let kept = Change::Remember(Box::new(note.clone()));
@@ -101,7 +108,7 @@ impl Extraction {
                 revision: done.revision,
             });
         };
-        match self.keep(space, clock, author, note, items).await {
+        match self.keep(space, clock, author, (note, &id), items).await {
             Ok(drawn) => {
                 mark_read(space, &id).await;
                 Ok(drawn)
@@ -121,22 +128,11 @@ impl Extraction {
         space: &Arc<Space>,
         clock: &Arc<dyn Clock>,
         author: &Author,
-        note: Statement,
+        (note, id): (Statement, &EventId),
         items: Vec<Item>,
     ) -> Result<Drawn, Error> {
         let text = note.value.to_string();
-        let (mut proposals, mut refused) = (Vec::new(), Vec::new());
-        for item in items {
-            let said = item.said();
-            let echo = space.read(|view| view.echo(&item.evidence).is_some())?;
-            match item.proposal(&text, note.observed) {
-                Ok(_) if echo => {
-                    refused.push((said, "it repeats what was answered from here".to_owned()))
-                }
-                Ok(proposal) => proposals.push(proposal),
-                Err(reason) => refused.push((said, reason)),
-            }
-        }
+        let (proposals, mut refused) = space.read(|view| news(view, &note, id, &text, items))?;
         let change = Change::Text(Box::new(TextStatements {
             episode: note,
             proposals,
@@ -182,6 +178,33 @@ impl Extraction {
             }
         }
     }
+}
+
+/// What of the statements of a text is quoted from it and is not only what was answered from here; the
+/// others with the reason.
+fn news(
+    view: &View,
+    note: &Statement,
+    id: &EventId,
+    text: &str,
+    items: Vec<Item>,
+) -> (Vec<Proposal>, Vec<(String, String)>) {
+    let repeated = view.repeated(text);
+    let (mut proposals, mut refused) = (Vec::new(), Vec::new());
+    for item in items {
+        let said = item.said();
+        match item.proposal(text, note.observed) {
+            Ok(it) if repeated.covers(&item.evidence, &it.statement.value) => {
+                refused.push((said, REPEATS.to_owned()));
+            }
+            Ok(it) if view.was_read(&repeated, &it.statement, id) => {
+                refused.push((said, READ_BEFORE.to_owned()));
+            }
+            Ok(proposal) => proposals.push(proposal),
+            Err(reason) => refused.push((said, reason)),
+        }
+    }
+    (proposals, refused)
 }
 
 /// Whether a text was read, also when it stated nothing.

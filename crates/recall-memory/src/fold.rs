@@ -241,7 +241,10 @@ impl Cluster<'_> {
                     let old_value = member.event(old.slot).and_then(|old| old.value.as_ref());
                     effect.restated = old_value.is_some_and(|old| old.same(value));
                     match effect.restated {
-                        true => replaced.extend(old.replaced.iter().flatten().copied()),
+                        true => {
+                            since = old.since;
+                            replaced.extend(old.replaced.iter().flatten().copied());
+                        }
                         false => replaced.push(Former {
                             pair: member.pair,
                             slot: old.slot,

@@ -8,7 +8,7 @@
 //! discounted, in one of its neighbours in the session, whichever is more. Days that the question
 //! names, its author and the closeness of its words add to it. The parts:
 //!
-//! * `words`, `fold`, `script`: text into folded words. `terms`, `english`: words into terms.
+//! * `words`, `fold`, `script`: text into folded words. `terms`, `english`, `forms`: words into terms.
 //! * `dictionary`, `postings`, `items`: the index. `cohesion`: how far neighbours count.
 //! * `question`, `trigrams`, `dates`, `time`: a question made ready.
 //! * `rank`, `proximity`, `weight`, `scratch`: scores and the best of them.
@@ -18,6 +18,7 @@ mod dates;
 mod dictionary;
 mod english;
 mod fold;
+mod forms;
 mod items;
 mod postings;
 mod proximity;
@@ -36,7 +37,7 @@ use std::fmt;
 use jiff::Timestamp;
 use parking_lot::RwLock;
 
-use cohesion::Cohesion;
+use cohesion::{Cohesion, Reach};
 use dictionary::{Dictionary, TermNo};
 use items::Items;
 use postings::Postings;
@@ -60,6 +61,16 @@ pub struct NewItem<'a> {
     pub session: Option<&'a str>,
     /// When it was observed, for questions that name a time.
     pub observed_at: Timestamp,
+}
+
+/// Where an item belongs among the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Among items with equal scores the lesser comes first, and in a session the lesser stands
+    /// before. Items of one order are parts of one text, in the order in which they are inserted.
+    pub(crate) order: u32,
+    /// Whether the session is one that its writer named, instead of a guess.
+    pub(crate) named: bool,
 }
 
 /// A question to the index.
@@ -114,10 +125,28 @@ pub struct Index {
 }
 
 impl Index {
-    /// Adds an item and returns its number.
+    /// Adds an item behind all others and returns its number. Its session counts as named.
     pub fn insert(&mut self, item: &NewItem<'_>) -> ItemNo {
-        let (terms, words) = self.read(item);
-        let no = self.items.push(item, &terms, words);
+        let order = u32::try_from(self.items.written()).unwrap_or(u32::MAX);
+        let named = true;
+        self.insert_at(item, Place { order, named }, None)
+    }
+
+    /// Adds an item in its place among the others and returns its number. A part of the text that
+    /// stands for itself, a `name`, is found by its function words if it has no others.
+    pub(crate) fn insert_at(
+        &mut self,
+        item: &NewItem<'_>,
+        place: Place,
+        name: Option<&str>,
+    ) -> ItemNo {
+        let (mut terms, words) = self.read(item);
+        if let Some(name) = name.filter(|name| terms::is_all_grammar(name)) {
+            terms::terms(name, &mut |term, _| {
+                terms.extend(self.dictionary.intern(term))
+            });
+        }
+        let no = self.items.push(item, place, &terms, words);
         for (term, times) in counted(terms) {
             self.postings.add(term, no, times);
         }
@@ -186,6 +215,13 @@ impl Index {
         })
     }
 
+    /// The items of the days that the question names, the latest first, if it names nothing else; `None` for
+    /// any other question.
+    pub(crate) fn of_days(&self, query: &Query<'_>, filter: &Filter<'_>) -> Option<Found> {
+        let days = dates::alone(&self.items, query.text, query.now)?;
+        Some(rank::of_days(self, &days, query.limit, filter))
+    }
+
     /// What a term is worth.
     fn worth(&self, term: TermNo, beside: Option<&Self>) -> f32 {
         let Some(other) = beside else {
@@ -233,17 +269,21 @@ impl Index {
         (words, length)
     }
 
-    /// How much neighbours count, from 0 to 1.
-    fn reach(&self) -> f32 {
+    /// How much neighbours count.
+    fn reach(&self) -> Reach {
         #[cfg(test)]
         if let Some(reach) = self.fixed_reach {
-            return reach;
+            return Reach::Measured(reach);
         }
         self.cohesion.reach()
     }
 
-    /// Live terms that look like an unknown word, with their similarity.
+    /// Live terms that look like an unknown word or hold it, with their similarity.
     fn similar(&self, word: &str) -> Vec<(TermNo, f32)> {
+        if trigrams::is_lone(word) {
+            let around = trigrams::around(word, &self.dictionary, &self.postings);
+            return around.into_iter().map(|term| (term, 1.0)).collect();
+        }
         let table = self.trigrams.read();
         if table.covers(&self.dictionary) {
             return table.similar(word, &self.dictionary, &self.postings);

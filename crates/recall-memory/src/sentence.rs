@@ -64,21 +64,23 @@ pub(crate) fn around<'a>(evidence: &'a str, text: Option<&'a str>) -> &'a str {
         return evidence;
     };
     let end = at + evidence.len();
-    let start = text
-        .char_indices()
-        .take_while(|(place, _)| *place < at)
-        .filter(|(place, letter)| ends_sentence(text, *place, *letter))
-        .map(|(place, letter)| place + letter.len_utf8())
-        .last()
-        .unwrap_or(0);
-    let closed = evidence.ends_with(['.', '!', '?', '\n']);
-    let stop = text
-        .char_indices()
-        .skip_while(|(place, _)| *place < end)
-        .find(|(place, letter)| ends_sentence(text, *place, *letter))
-        .map_or(text.len(), |(place, letter)| place + letter.len_utf8());
-    let stop = if closed { end } else { stop };
+    let holds = bounds(text).filter(|(from, to)| *from < end && at < *to);
+    let (start, stop) = holds.fold((at, end), |(start, stop), (from, to)| {
+        (start.min(from), stop.max(to))
+    });
     text.get(start..stop).unwrap_or(evidence).trim()
+}
+
+/// Where each sentence of a text begins and ends; together they are the whole text.
+pub(crate) fn bounds(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let ends = text
+        .char_indices()
+        .filter(|(place, letter)| ends_sentence(text, *place, *letter))
+        .map(|(place, letter)| place + letter.len_utf8());
+    let mut start = 0;
+    ends.chain([text.len()])
+        .map(move |end| (std::mem::replace(&mut start, end), end))
+        .filter(|(start, end)| start < end)
 }
 
 /// A point ends a sentence only before a space, so that `3.5` and `example.com` stay whole.
@@ -87,7 +89,7 @@ fn ends_sentence(text: &str, place: usize, letter: char) -> bool {
         .get(place + letter.len_utf8()..)
         .and_then(|rest| rest.chars().next());
     match letter {
-        '\n' => true,
+        '\n' | '。' | '！' | '？' | '।' | '؟' => true,
         '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
         _ => false,
     }

@@ -76,8 +76,12 @@ impl VectorTable {
         let rows = self.numbers.chunks_exact(self.dimension);
         let closeness = rows.map(|row| dot(row, question));
         let mut all: Vec<(f32, u32)> = closeness.zip(0..).collect();
-        let order =
-            |one: &(f32, u32), two: &(f32, u32)| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1));
+        // Equals by their place in the memory, whatever got its vector first.
+        let place = |row: u32| self.places.get(row as usize);
+        let order = |one: &(f32, u32), two: &(f32, u32)| {
+            let closer = two.0.total_cmp(&one.0);
+            closer.then_with(|| place(one.1).cmp(&place(two.1)))
+        };
         let mut found = Vec::new();
         let mut sorted = 0;
         for first in [FIRST_SORTED.max(limit), usize::MAX] {

@@ -5,6 +5,7 @@
 
 mod build;
 mod drawn;
+mod echo;
 mod embed;
 mod find;
 mod items;
@@ -13,6 +14,7 @@ mod past;
 mod rank;
 mod sessions;
 mod settle;
+mod tally;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,10 +31,12 @@ use crate::search::Index;
 use crate::value::Value;
 
 pub(crate) use build::{Builder, decode};
+pub(crate) use drawn::DrawnFrom;
+pub(crate) use echo::Echo;
 pub(crate) use embed::Unembedded;
 pub(crate) use find::Find;
 pub(crate) use names::{Predicate, Subject};
-pub(crate) use rank::Wanted;
+pub(crate) use rank::{Texts, Wanted};
 
 use names::Names;
 use past::Past;
@@ -51,6 +55,8 @@ pub(crate) struct View {
     index: Index,
     /// The pair and event of each item of the index.
     items: Vec<(u32, u32)>,
+    /// Whether any statement ever had more than one item.
+    several: bool,
     /// How many statements ever gave a subject a value, by hash: 1 means that no other pair can
     /// hold it.
     stated: HashMap<u64, u32>,
@@ -96,6 +102,7 @@ impl View {
             pair_of: HashMap::new(),
             index: Index::default(),
             items: Vec::new(),
+            several: false,
             stated: HashMap::new(),
             notes: HashMap::new(),
             sessions: Sessions::default(),

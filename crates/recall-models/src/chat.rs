@@ -7,21 +7,24 @@ use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
 
-/// How long an answer may take: somebody waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// A language model at an endpoint.
 #[derive(Clone, Debug)]
 pub struct Chat {
     endpoint: Endpoint,
     model: String,
+    patience: Duration,
 }
 
 impl Chat {
-    /// The model of this name.
+    /// The model of this name. An answer that takes longer than `patience` is none: whoever sent the
+    /// text waits for it.
     #[must_use]
-    pub fn new(endpoint: Endpoint, model: String) -> Self {
-        Self { endpoint, model }
+    pub fn new(endpoint: Endpoint, model: String, patience: Duration) -> Self {
+        Self {
+            endpoint,
+            model,
+            patience,
+        }
     }
 
     async fn ask(&self, ask: Ask) -> Result<String, ModelError> {
@@ -38,7 +41,7 @@ impl Chat {
         });
         let answer = self
             .endpoint
-            .post("chat/completions", &body, PATIENCE)
+            .post("chat/completions", &body, self.patience)
             .await?;
         content(&answer)
     }

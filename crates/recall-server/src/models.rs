@@ -37,7 +37,7 @@ pub(crate) fn connect(config: &Config) -> Result<Models, Failure> {
             model = model.name,
             "statements are drawn from texts"
         );
-        let extractor = Chat::new(endpoint, model.name.clone());
+        let extractor = Chat::new(endpoint, model.name.clone(), config.extract_timeout);
         Ok::<Arc<dyn Extractor>, Failure>(Arc::new(extractor))
     });
     Ok(Models {

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::models::Ask;
 use crate::time;
-use crate::view::{Find, View, Wanted};
+use crate::view::{Find, Texts, View, Wanted};
 
 /// Beliefs that the model is shown, so that it can say what a text replaces.
 const SHOWN: usize = 20;
@@ -61,6 +61,7 @@ fn known(view: &View, text: &str, now: Timestamp) -> String {
         limit: SHOWN,
         all: false,
         keep: &|pair, _| !view.is_note(pair),
+        texts: Texts::All,
     };
     let ranked = find.rank(text, now, &wanted);
     let cards = ranked.places.iter().filter_map(|place| {

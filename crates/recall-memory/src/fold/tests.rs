@@ -17,6 +17,7 @@ fn event(no: i64, value: Option<&str>, retraction: bool) -> Event {
         retraction,
         assistant: false,
         session: 0,
+        arrival: 0,
         extra: None,
     }
 }

@@ -1,9 +1,11 @@
 //! The engine as its callers see it.
 
+mod counts;
 mod currency;
 mod edges;
 mod extraction;
 mod isolation;
+mod outdated;
 mod pages;
 mod quota;
 mod rebuild;

@@ -103,7 +103,10 @@ impl Draft<'_> {
         let already_known = before.known.is_some();
         let ends = !before.withdrawn.is_empty() || !before.excluded.is_empty();
         let stored = match before.known {
-            Some(card) if !ends => card,
+            Some(card) if !ends => {
+                self.confirm(statement, &card, before.at, recorded, episode);
+                card
+            }
             Some(_) | None => {
                 let event = assertion(
                     statement,
@@ -135,6 +138,48 @@ impl Draft<'_> {
             superseded: superseded.into_iter().flatten().collect(),
             unreplaced: before.unreplaced,
         })
+    }
+
+    /// Writes down that one more text says what is believed already, so that it is known what of the
+    /// text is no longer so when that changes. The belief keeps its standing.
+    fn confirm(
+        &mut self,
+        statement: &Statement,
+        known: &Card,
+        at: Timestamp,
+        recorded: Timestamp,
+        episode: Option<&EventId>,
+    ) {
+        let Some(note) = episode.filter(|note| !self.is_drawn(note, known)) else {
+            return;
+        };
+        let statement = Statement {
+            value: known.value.clone(),
+            kind: Some(known.kind),
+            confidence: known.confidence,
+            source: known.source,
+            ..statement.clone()
+        };
+        let subject = &known.subject;
+        let event = assertion(&statement, subject, at, recorded, &[], Some(note));
+        self.push(subject, &known.predicate, event);
+    }
+
+    /// Whether a belief was drawn from a text, by this write or before it.
+    fn is_drawn(&self, note: &EventId, known: &Card) -> bool {
+        let here = self.added.iter().any(|placed| {
+            let value = placed.event.value.as_ref();
+            placed.event.evidence_id() == Some(note)
+                && placed.subject == known.subject
+                && placed.predicate == known.predicate
+                && value.is_some_and(|value| value.same(&known.value))
+        });
+        let pair = self
+            .view
+            .subject_no(&known.subject)
+            .zip(self.view.predicate_no(&known.predicate))
+            .and_then(|(subject, predicate)| self.view.pair_no(subject, predicate));
+        here || pair.is_some_and(|pair| self.view.is_drawn(note, pair, &known.value))
     }
 
     fn before(
@@ -286,12 +331,13 @@ impl Draft<'_> {
             .now()
             .checked_add(MAX_AHEAD)
             .unwrap_or(Timestamp::MAX);
-        match observed.filter(|at| *at > latest) {
-            Some(at) => Err(Error::refused(format!(
-                "observed_at {} is in the future; a statement is recorded as made now or earlier",
-                time::text(at)
+        match observed.is_some_and(|at| at > latest) {
+            true => Err(Error::refused(format!(
+                "observed_at is in the future, by this server's clock it is {}; a statement is \
+                 recorded as made now or earlier",
+                time::seconds(self.stamp.now())
             ))),
-            None => Ok(()),
+            false => Ok(()),
         }
     }
 }
@@ -347,6 +393,7 @@ fn assertion(
         retraction: false,
         assistant: statement.assistant,
         session: 0,
+        arrival: 0,
         extra: (!plain).then(|| Box::new(extra)),
     }
 }
@@ -381,6 +428,7 @@ pub(super) fn withdrawal(
         retraction: true,
         assistant: false,
         session: 0,
+        arrival: 0,
         extra: None,
     }
 }

@@ -5,7 +5,7 @@ use super::items::NONE;
 use super::weight::{idf, is_common};
 use super::{Index, ItemNo};
 
-/// Pairs to have seen before neighbours count at all.
+/// Pairs to have seen before what they have in common is believed.
 const MIN_PAIRS: u32 = 30;
 /// Less than this is chance: items that have nothing to do with each other vary by as much.
 const CHANCE: f64 = 0.05;
@@ -24,18 +24,30 @@ pub(super) struct Cohesion {
     pairs: u32,
 }
 
+/// How much neighbours count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Reach {
+    /// Too few were seen to tell. Those count in full of which it is known that they belong together:
+    /// items of a session that its writer named, and messages of one text.
+    Known,
+    /// All of them by so much: 0 when adjacent items are as strange to each other as any two, but
+    /// for chance; 1 when they share at least twice as much.
+    Measured(f32),
+}
+
 impl Cohesion {
-    /// 0 when adjacent items are as strange to each other as any two, but for chance; 1 when they
-    /// share at least twice as much.
-    pub(super) fn reach(&self) -> f32 {
-        if self.pairs < MIN_PAIRS || self.near == 0.0 {
-            return 0.0;
+    pub(super) fn reach(&self) -> Reach {
+        if self.pairs < MIN_PAIRS {
+            return Reach::Known;
+        }
+        if self.near == 0.0 {
+            return Reach::Measured(0.0);
         }
         let more = self.near / self.far.max(1e-9) - 1.0;
-        match more < CHANCE {
+        Reach::Measured(match more < CHANCE {
             true => 0.0,
             false => more.min(1.0) as f32,
-        }
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::items::Items;
 use super::time::{self, DayRange};
 use super::weight::idf;
+use super::words::head;
 
 /// What the day is worth against a term.
 const WEIGHT: f32 = 2.0;
@@ -20,6 +21,8 @@ const MEANT: i32 = 2;
 const MAX_YEARS: usize = 64;
 /// Intervals looked at.
 const MAX_INTERVALS: usize = 256;
+/// Bytes of a question that are read for a time alone.
+const MAX_BYTES: usize = 1_024;
 
 /// What items of each day gain by the days the question names, by day.
 pub(super) fn gains(items: &Items, question: &str, now: Timestamp) -> Vec<(i32, f32)> {
@@ -32,6 +35,20 @@ pub(super) fn gains(items: &Items, question: &str, now: Timestamp) -> Vec<(i32, 
         add(items, interval, &mut gains);
     }
     gains.into_iter().collect()
+}
+
+/// The days that a question names which asks for nothing but a time; `None` for any other.
+pub(super) fn alone(items: &Items, question: &str, now: Timestamp) -> Option<Vec<DayRange>> {
+    let question = head(question, MAX_BYTES).to_lowercase();
+    if !time::is_all(&question, now) {
+        return None;
+    }
+    let mut days = time::counted(&question, now);
+    if days.is_empty() {
+        days = named(&question, items);
+    }
+    days.truncate(MAX_INTERVALS);
+    (!days.is_empty()).then_some(days)
 }
 
 fn add(items: &Items, interval: DayRange, gains: &mut BTreeMap<i32, f32>) {

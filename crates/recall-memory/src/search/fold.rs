@@ -63,6 +63,15 @@ fn fold_lower(c: char, emit: &mut impl FnMut(char)) {
         'ؤ' => emit('و'),
         'ة' => emit('ه'),
         'ک' => emit('ك'),
+        'ך' => emit('כ'),
+        'ם' => emit('מ'),
+        'ן' => emit('נ'),
+        'ף' => emit('פ'),
+        'ץ' => emit('צ'),
+        // Katakana and hiragana are two ways to write one syllable, 0x60 apart.
+        'ァ'..='ヶ' | 'ヽ' | 'ヾ' => {
+            emit(char::from_u32(u32::from(c) - 0x60).unwrap_or(c));
+        }
         // Candrabindu is written as anusvara by many.
         'ँ' => emit('ं'),
         _ => emit(without_accent(c)),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::dictionary::TermNo;
-use super::{ItemNo, NewItem};
+use super::{ItemNo, NewItem, Place};
 
 /// No item, no session.
 pub(super) const NONE: u32 = u32::MAX;
@@ -16,6 +16,8 @@ const LIVE: u8 = 1;
 const ASSISTANT: u8 = 2;
 /// The postings hold the item, be it live or not.
 const POSTED: u8 = 4;
+/// Its writer named the session.
+const NAMED: u8 = 8;
 
 /// Items as columns, in the order they were written.
 #[derive(Default)]
@@ -26,6 +28,7 @@ pub(super) struct Items {
     session: Vec<u32>,
     previous: Vec<ItemNo>,
     next: Vec<ItemNo>,
+    order: Vec<u32>,
     /// Where the terms of each item end in `terms`.
     ends: Vec<usize>,
     terms: Vec<TermNo>,
@@ -43,13 +46,21 @@ impl Items {
     ///
     /// # Panics
     /// At 2³² − 1 items, far beyond what memory holds.
-    pub(super) fn push(&mut self, item: &NewItem<'_>, terms: &[TermNo], words: usize) -> ItemNo {
+    pub(super) fn push(
+        &mut self,
+        item: &NewItem<'_>,
+        place: Place,
+        terms: &[TermNo],
+        words: usize,
+    ) -> ItemNo {
         let no = u32::try_from(self.flags.len())
             .ok()
             .filter(|&no| no != NONE);
         let no = no.expect("an index holds fewer than 2^32 - 1 items");
         let author = if item.assistant { ASSISTANT } else { 0 };
-        self.flags.push(POSTED | author);
+        let named = if place.named { NAMED } else { 0 };
+        self.flags.push(POSTED | author | named);
+        self.order.push(place.order);
         self.norm.push(FLOOR + SLOPE * words as f32);
         self.day.push(super::time::day_of(item.observed_at));
         self.terms.extend_from_slice(terms);
@@ -62,7 +73,7 @@ impl Items {
         no
     }
 
-    /// Makes an item live: counted, and linked into its session in write order.
+    /// Makes an item live: counted, and linked into its session in order.
     pub(super) fn revive(&mut self, item: ItemNo) {
         let at = item as usize;
         self.flags[at] |= LIVE;
@@ -73,7 +84,7 @@ impl Items {
             return;
         }
         let (mut before, mut after) = (self.newest[session], NONE);
-        while before != NONE && before > item {
+        while before != NONE && self.place(before) > self.place(item) {
             (before, after) = (self.previous[before as usize], before);
         }
         self.previous[at] = before;
@@ -149,6 +160,17 @@ impl Items {
         self.day[item as usize]
     }
 
+    /// What orders an item among others, in a session and among equals.
+    pub(super) fn place(&self, item: ItemNo) -> (u32, ItemNo) {
+        (self.order[item as usize], item)
+    }
+
+    /// Whether two neighbours in a session are known to belong together.
+    pub(super) fn belong_together(&self, one: ItemNo, other: ItemNo) -> bool {
+        self.flags[one as usize] & NAMED != 0
+            || self.order[one as usize] == self.order[other as usize]
+    }
+
     pub(super) fn is_in_session(&self, item: ItemNo) -> bool {
         self.session[item as usize] != NONE
     }
@@ -185,7 +207,7 @@ impl Items {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        const COLUMNS: usize = 1 + 5 * size_of::<u32>() + size_of::<usize>();
+        const COLUMNS: usize = 1 + 6 * size_of::<u32>() + size_of::<usize>();
         const DAY: usize = 16;
         const SESSION: usize = size_of::<(Box<str>, u32)>() + 8;
         self.flags.capacity() * COLUMNS

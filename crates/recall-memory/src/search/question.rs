@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::dictionary::TermNo;
-use super::english::is_first_person;
+use super::english::{is_first_person, is_function_word};
 use super::terms::{Kind, terms};
-use super::trigrams::is_comparable;
+use super::trigrams::{is_comparable, is_lone};
 use super::words::{head, split};
 use super::{Index, Query, dates};
 
@@ -88,8 +88,11 @@ impl Asked {
                 Kind::Piece => pieces.extend(no.map(Some)),
                 Kind::Word => {
                     asked.sequence.push(no);
-                    let wanting = no.is_none() && asked.unknown.len() < MAX_UNKNOWN;
-                    if wanting && is_comparable(term) {
+                    let known = no.is_some() || is_function_word(term);
+                    if known || asked.unknown.len() >= MAX_UNKNOWN {
+                        return;
+                    }
+                    if is_comparable(term) || is_lone(term) {
                         asked.unknown.push(term.to_owned());
                     }
                 }

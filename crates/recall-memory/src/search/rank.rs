@@ -1,9 +1,13 @@
 //! Scores the items that a question touches and keeps the best.
 
+use std::cmp::Reverse;
+
+use super::cohesion::Reach;
 use super::items::NONE;
 use super::proximity::Proximity;
 use super::question::{Question, Wanted};
 use super::scratch::Scratch;
+use super::time::DayRange;
 use super::weight::{in_item, is_common};
 use super::{Filter, Found, Hit, Index, ItemNo};
 
@@ -14,6 +18,8 @@ const TO_EARLIER: [f32; 3] = [0.40, 0.30, 0.20];
 const AUTHOR: f32 = 1.5;
 /// A question whose terms have this share of the items, counted with repetition, is dense.
 const DENSE: usize = 4;
+/// A day before all days, so that a later day is a greater score.
+const FIRST_DAY: i32 = -4_000_000;
 /// The best items whose words are looked at in their order.
 const LOOKED_AT: usize = 100;
 
@@ -35,8 +41,38 @@ pub(super) fn best(
     }
     ranked.truncate(limit);
     let hits = ranked.into_iter().map(|ranked| Hit {
-        item: ranked.item(),
+        item: ranked.item,
         score: ranked.score(),
+    });
+    Found {
+        hits: hits.collect(),
+        touched,
+    }
+}
+
+/// The items of some days, the latest day first, for a question that names nothing else.
+pub(super) fn of_days(
+    index: &Index,
+    days: &[DayRange],
+    limit: usize,
+    filter: &Filter<'_>,
+) -> Found {
+    let items = &index.items;
+    let within = |item: ItemNo| {
+        let day = items.day(item);
+        items.is_live(item) && days.iter().any(|range| range.holds(day))
+    };
+    let count = u32::try_from(items.written()).unwrap_or(NONE);
+    let mut found: Vec<ItemNo> = (0..count).filter(|item| within(*item)).collect();
+    let touched = found
+        .iter()
+        .filter(|item| filter.counted.is_none_or(|counted| counted(**item)));
+    let touched = u32::try_from(touched.count()).unwrap_or(u32::MAX);
+    found.sort_unstable_by_key(|item| (Reverse(items.day(*item)), items.place(*item)));
+    let kept = found.into_iter().filter(|item| (filter.keep)(*item));
+    let hits = kept.take(limit).map(|item| Hit {
+        item,
+        score: (items.day(item) - FIRST_DAY) as f32,
     });
     Found {
         hits: hits.collect(),
@@ -48,10 +84,12 @@ impl Index {
     /// Offers a term's weight to the items that hold it and to their neighbours.
     fn spread(&self, wanted: &Wanted, scratch: &mut Scratch) {
         let common = is_common(wanted.holders, self.items.live());
-        let reach = if common { 0.0 } else { self.reach() };
-        if reach <= 0.0 {
-            return self.add_each(wanted, scratch);
-        }
+        // Of few items every word is held by many; one that two hold is rare there.
+        let rare = wanted.holders <= 2 && self.reach() == Reach::Known;
+        let reach = match (common && !rare, self.reach()) {
+            (true, _) | (false, Reach::Measured(0.0)) => return self.add_each(wanted, scratch),
+            (false, reach) => reach,
+        };
         for &posting in self.postings.of(wanted.term) {
             let item = posting.item;
             if !self.items.is_live(item) {
@@ -59,7 +97,7 @@ impl Index {
             }
             let weight = in_item(wanted.weight, posting.times, self.items.norm(item));
             scratch.put(item, weight);
-            self.spread_around(item, reach * weight, scratch);
+            self.spread_around(item, reach, weight, scratch);
         }
         scratch.end_term();
     }
@@ -76,22 +114,31 @@ impl Index {
         }
     }
 
-    fn spread_around(&self, item: ItemNo, weight: f32, scratch: &mut Scratch) {
-        let mut later = self.items.next(item);
+    fn spread_around(&self, item: ItemNo, reach: Reach, weight: f32, scratch: &mut Scratch) {
+        let (weight, all) = match reach {
+            Reach::Measured(reach) => (reach * weight, true),
+            Reach::Known => (weight, false),
+        };
+        let items = &self.items;
+        let goes_on =
+            |from: ItemNo, to: ItemNo| to != NONE && (all || items.belong_together(from, to));
+        let mut at = item;
         for share in TO_LATER {
-            if later == NONE {
+            let later = items.next(at);
+            if !goes_on(at, later) {
                 break;
             }
             scratch.put(later, share * weight);
-            later = self.items.next(later);
+            at = later;
         }
-        let mut earlier = self.items.previous(item);
+        let mut at = item;
         for share in TO_EARLIER {
-            if earlier == NONE {
+            let earlier = items.previous(at);
+            if !goes_on(at, earlier) {
                 break;
             }
             scratch.put(earlier, share * weight);
-            earlier = self.items.previous(earlier);
+            at = earlier;
         }
     }
 
@@ -108,7 +155,7 @@ impl Index {
         let touched = scratch.touched(filter.counted);
         let offer = |best: &mut Best, item, words| {
             let score = self.with_priors(item, words, question);
-            let candidate = Ranked::new(score, item);
+            let candidate = Ranked::new(score, self.items.place(item));
             if best.wants(candidate) && (filter.keep)(item) {
                 best.push(candidate);
             }
@@ -142,13 +189,14 @@ impl Index {
         let most = proximity.most();
         let mut leaders = Best::new(limit, question);
         for candidate in ranked.iter_mut().take(LOOKED_AT) {
-            let (item, score) = (candidate.item(), candidate.score());
+            let (item, score) = (candidate.item, candidate.score());
+            let place = self.items.place(item);
             // Nothing behind it can gain its way among those that will be returned.
-            if !leaders.wants(Ranked::new(score + most, item)) {
+            if !leaders.wants(Ranked::new(score + most, place)) {
                 break;
             }
             let gain = proximity.of(self.items.terms(item));
-            *candidate = Ranked::new(score + gain, item);
+            *candidate = Ranked::new(score + gain, place);
             leaders.push(*candidate);
         }
         ranked.sort_unstable();
@@ -230,27 +278,27 @@ impl Best {
     }
 }
 
-/// An item with its score; the better one is less. One number, because most of a search for the best
-/// is comparing: the score turned round so that more is less, then the item.
+/// An item with its score; the better one is less. One number first, because most of a search for
+/// the best is comparing: the score turned round so that more is less, then the order of the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Ranked(u64);
+struct Ranked {
+    key: u64,
+    item: ItemNo,
+}
 
 impl Ranked {
-    fn new(score: f32, item: ItemNo) -> Self {
-        Self(u64::from(!ascending(score)) << 32 | u64::from(item))
+    fn new(score: f32, (order, item): (u32, ItemNo)) -> Self {
+        let key = u64::from(!ascending(score)) << 32 | u64::from(order);
+        Self { key, item }
     }
 
     fn score(self) -> f32 {
-        let bits = !((self.0 >> 32) as u32);
+        let bits = !((self.key >> 32) as u32);
         f32::from_bits(if bits & SIGN == 0 {
             !bits
         } else {
             bits & !SIGN
         })
-    }
-
-    fn item(self) -> ItemNo {
-        self.0 as u32
     }
 }
 
@@ -267,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_better_score_is_less_and_then_the_earlier_item() {
+    fn the_better_score_is_less_and_then_the_earlier_order() {
         let scores = [
             f32::INFINITY,
             3.5,
@@ -280,12 +328,15 @@ mod tests {
         ];
         let ranked: Vec<_> = scores
             .iter()
-            .flat_map(|&score| [Ranked::new(score, 7), Ranked::new(score, u32::MAX - 1)])
+            .flat_map(|&score| {
+                let places = [(7, 9), (u32::MAX - 1, 2), (u32::MAX - 1, 3)];
+                places.map(|place| Ranked::new(score, place))
+            })
             .collect();
         assert!(ranked.is_sorted_by(|a, b| a < b), "{ranked:?}");
-        for (pair, score) in ranked.chunks(2).zip(scores) {
+        for (pair, score) in ranked.chunks(3).zip(scores) {
             assert_eq!(pair[0].score().to_bits(), score.to_bits());
-            assert_eq!([pair[0].item(), pair[1].item()], [7, u32::MAX - 1]);
+            assert_eq!([pair[0].item, pair[1].item, pair[2].item], [9, 2, 3]);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-use super::english::{base_form, is_function_word, stem};
+use super::english::{base_form, is_first_person, is_function_word, stem};
+use super::forms::{hindi_spelling, pieces};
 use super::script::{Script, is_han};
 use super::words::{Word, split};
 
@@ -23,18 +24,115 @@ const ELIDED: [&str; 9] = ["c", "d", "j", "l", "m", "n", "qu", "s", "t"];
 const ARTICLES: [&str; 4] = ["وال", "بال", "ال", "لل"];
 
 /// Calls `emit` with each term of the text in order; the same for items and questions.
+///
+/// Function words are no terms, but where they name something: in a text of nothing else, and where
+/// several with capital letters follow one another, as in `they saw The Who`.
 pub(super) fn terms(text: &str, emit: &mut dyn FnMut(&str, Kind)) {
-    split(text, &mut |word| match word.script {
-        Script::Spaced => spaced(word, emit),
-        Script::Spaceless => spaceless(word.text, emit),
-        Script::Hangul => hangul(word.text, emit),
-        Script::Arabic => emit(without_article(word.text), Kind::Word),
-        Script::Cyrillic => emit(
-            &Stemmer::create(Algorithm::Russian).stem(word.text),
-            Kind::Word,
-        ),
-        Script::Emoji => emit(word.text, Kind::Word),
+    let mut names = Names::default();
+    split(text, &mut |word| {
+        if is_grammar(word) {
+            return names.grammar(word);
+        }
+        names.content(word);
+        match word.script {
+            Script::Spaced => spaced(word, emit),
+            Script::Spaceless => spaceless(word.text, emit),
+            Script::Hangul => hangul(word.text, emit),
+            Script::Arabic => emit(without_article(word.text), Kind::Word),
+            Script::Cyrillic => emit(
+                &Stemmer::create(Algorithm::Russian).stem(word.text),
+                Kind::Word,
+            ),
+            Script::Emoji => emit(word.text, Kind::Word),
+        }
     });
+    names.end(emit);
+    dates(text, &mut |date| emit(date, Kind::Piece));
+}
+
+/// Whether a text has function words and nothing else.
+pub(super) fn is_all_grammar(text: &str) -> bool {
+    let (mut any, mut all) = (false, true);
+    split(text, &mut |word| {
+        any = true;
+        all &= is_grammar(word);
+    });
+    any && all
+}
+
+fn is_grammar(word: &Word<'_>) -> bool {
+    word.script == Script::Spaced
+        && word.plain
+        && word.parts.is_empty()
+        && is_function_word(word.text)
+}
+
+/// Function words that may be names.
+#[derive(Default)]
+struct Names {
+    /// All of the text, until a word of content comes.
+    all: Vec<String>,
+    /// Those with capital letters that follow one another up to here, and before that.
+    run: Vec<String>,
+    found: Vec<String>,
+    /// Words of content, and how many of them are in small letters.
+    content: usize,
+    small: bool,
+}
+
+impl Names {
+    fn grammar(&mut self, word: &Word<'_>) {
+        match word.title && !is_first_person(word.text) {
+            true => self.run.push(word.text.to_owned()),
+            false => self.end_run(),
+        }
+        if self.content == 0 {
+            self.all.push(word.text.to_owned());
+        }
+    }
+
+    fn content(&mut self, word: &Word<'_>) {
+        self.end_run();
+        self.content += 1;
+        self.small |= !word.title && word.text.starts_with(char::is_lowercase);
+        self.all.clear();
+    }
+
+    fn end_run(&mut self) {
+        match self.run.len() {
+            0 | 1 => self.run.clear(),
+            _ => self.found.append(&mut self.run),
+        }
+    }
+
+    fn end(mut self, emit: &mut dyn FnMut(&str, Kind)) {
+        self.end_run();
+        if self.content == 0 {
+            self.all.iter().for_each(|word| emit(word, Kind::Word));
+        } else if self.small {
+            // In a heading every word has a capital letter.
+            self.found.iter().for_each(|word| emit(word, Kind::Piece));
+        }
+    }
+}
+
+/// Calls `emit` with each date such as `2024-05-12` in a text.
+pub(super) fn dates(text: &str, emit: &mut dyn FnMut(&str)) {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    for (at, _) in text.match_indices('-') {
+        let Some(start) = at.checked_sub(4) else {
+            continue;
+        };
+        let digits = [0, 1, 2, 3, 5, 6, 8, 9]
+            .iter()
+            .all(|place| is_digit(start + place));
+        let ends =
+            !is_digit(start + 10) && start.checked_sub(1).is_none_or(|before| !is_digit(before));
+        if digits && ends && bytes.get(start + 7) == Some(&b'-') {
+            emit(text.get(start..start + 10).unwrap_or_default());
+        }
+    }
 }
 
 fn spaced(word: &Word<'_>, emit: &mut dyn FnMut(&str, Kind)) {
@@ -61,7 +159,10 @@ fn spaced(word: &Word<'_>, emit: &mut dyn FnMut(&str, Kind)) {
 /// `plain` is false where an accent came off: `für` is no function word, whatever `fur` is.
 fn latin(word: &str, plain: bool, kind: Kind, emit: &mut dyn FnMut(&str, Kind)) {
     if !word.is_ascii() {
-        return emit(word, kind);
+        let spelling = hindi_spelling(word);
+        let word = spelling.as_deref().unwrap_or(word);
+        emit(word, kind);
+        return pieces(word, &mut |piece| emit(piece, Kind::Piece));
     }
     if !plain {
         return emit(&stem(word), kind);

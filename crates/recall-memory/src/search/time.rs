@@ -23,6 +23,7 @@ use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span as Length, Timestamp, ToSpan};
 
+use super::english::is_function_word;
 use super::words::head;
 
 /// Spans found in one text at most.
@@ -58,7 +59,7 @@ pub struct Span {
 /// The spans that the time phrases of a text mean at `now`, in order of appearance.
 pub fn spans(text: &str, now: Timestamp) -> Vec<Span> {
     let text = head(text, MAX_BYTES).to_lowercase();
-    let found = phrases(&text, now, &[relative_phrase, month_phrase]);
+    let found = counted(&text, now);
     found.into_iter().filter_map(DayRange::span).collect()
 }
 
@@ -90,6 +91,10 @@ impl DayRange {
             first: day_no(first)?,
             last: day_no(last)?,
         })
+    }
+
+    pub(super) fn holds(self, day: i32) -> bool {
+        (self.first..=self.last).contains(&day)
     }
 
     fn span(self) -> Option<Span> {
@@ -127,14 +132,91 @@ pub(super) fn relative(text: &str, now: Timestamp) -> Vec<DayRange> {
     phrases(text, now, &[relative_phrase])
 }
 
+/// The day ranges of all phrases in a text in lower case.
+pub(super) fn counted(text: &str, now: Timestamp) -> Vec<DayRange> {
+    phrases(text, now, &[relative_phrase, month_phrase])
+}
+
+/// Words with which somebody asks what there is of a time, beside function words.
+const ASKING: [&str; 44] = [
+    "about",
+    "all",
+    "any",
+    "anything",
+    "day",
+    "date",
+    "dated",
+    "days",
+    "did",
+    "discuss",
+    "discussed",
+    "everything",
+    "event",
+    "events",
+    "give",
+    "go",
+    "going",
+    "happen",
+    "happened",
+    "happening",
+    "happens",
+    "latest",
+    "list",
+    "memories",
+    "memory",
+    "mention",
+    "mentioned",
+    "new",
+    "news",
+    "note",
+    "noted",
+    "notes",
+    "recorded",
+    "remember",
+    "remembered",
+    "said",
+    "say",
+    "show",
+    "something",
+    "talk",
+    "talked",
+    "tell",
+    "thing",
+    "things",
+];
+
+/// Whether a text in lower case asks for a time and for nothing else: `October 31`, `what happened
+/// last week?`.
+pub(super) fn is_all(text: &str, now: Timestamp) -> bool {
+    let words = words_of(text);
+    let today = date_of(now);
+    let mut at = 0;
+    while let Some(rest) = words.get(at..).filter(|rest| !rest.is_empty()) {
+        let phrase = relative_phrase(rest, today).or_else(|| month_phrase(rest, today));
+        at += match (phrase, rest.first()) {
+            (Some((_, length)), _) => length,
+            (None, Some(word)) if says_no_more(word) => 1,
+            (None, _) => return false,
+        };
+    }
+    !words.is_empty()
+}
+
+/// Whether a word is part of a date, or of asking for one.
+fn says_no_more(word: &str) -> bool {
+    let suffixes = ["st", "nd", "rd", "th"];
+    let digits = suffixes.iter().find_map(|suffix| word.strip_suffix(suffix));
+    let digits = digits.unwrap_or(word);
+    let number =
+        !digits.is_empty() && digits.len() <= 4 && digits.bytes().all(|b| b.is_ascii_digit());
+    number || month(word).is_some() || is_function_word(word) || ASKING.contains(&word)
+}
+
 /// Reads a phrase at the start of the words: its days and how many words it has.
 type Reader = fn(&[&str], Date) -> Option<(DayRange, usize)>;
 
 fn phrases(text: &str, now: Timestamp, readers: &[Reader]) -> Vec<DayRange> {
-    let words: Vec<&str> = text
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words = words_of(text);
     let today = date_of(now);
     let mut found = Vec::new();
     let mut at = 0;
@@ -148,6 +230,11 @@ fn phrases(text: &str, now: Timestamp, readers: &[Reader]) -> Vec<DayRange> {
         }
     }
     found
+}
+
+fn words_of(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 fn relative_phrase(words: &[&str], today: Date) -> Option<(DayRange, usize)> {

@@ -1,15 +1,19 @@
 //! Words that look like a word nobody has written: the answer to a typing error.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::dictionary::{Dictionary, TermNo};
 use super::postings::Postings;
+use super::script::{Script, is_han, script_of};
 
 /// Letters a word has before it is compared; shorter ones resemble too much.
 const MIN_LETTERS: usize = 4;
 /// Words taken for one unknown word.
 const TAKEN: usize = 3;
+/// Pairs that one character is looked for in.
+const AROUND: usize = 64;
 /// Share of trigrams that two words have in common at least.
 const LEAST: f32 = 0.5;
 
@@ -30,6 +34,29 @@ pub(super) struct Trigrams {
 /// Whether the term is a word that may be mistyped, rather than a number or a bigram.
 pub(super) fn is_comparable(term: &str) -> bool {
     term.chars().all(char::is_alphabetic) && term.chars().nth(MIN_LETTERS - 1).is_some()
+}
+
+/// Whether the term is one character of a script that is written in runs, where it is no word of its
+/// own.
+pub(super) fn is_lone(term: &str) -> bool {
+    let mut letters = term.chars();
+    match (letters.next().and_then(script_of), letters.next()) {
+        (Some(Script::Spaceless | Script::Hangul), None) => !term.starts_with(is_han),
+        _ => false,
+    }
+}
+
+/// Live terms of two characters of which one is this, the most frequent first.
+pub(super) fn around(lone: &str, dictionary: &Dictionary, postings: &Postings) -> Vec<TermNo> {
+    let mut found: Vec<TermNo> = (0..dictionary.len() as TermNo)
+        .filter(|no| {
+            let term = dictionary.term(*no);
+            term.contains(lone) && term.chars().count() == 2 && postings.live(*no) > 0
+        })
+        .collect();
+    found.sort_by_key(|no| (Reverse(postings.live(*no)), dictionary.term(*no)));
+    found.truncate(AROUND);
+    found
 }
 
 impl Trigrams {

@@ -17,6 +17,8 @@ pub(super) struct Word<'a> {
     pub(super) script: Script,
     /// Whether folding changed no letter but its case.
     pub(super) plain: bool,
+    /// Whether it begins with a capital letter and is not one throughout.
+    pub(super) title: bool,
     /// Byte offsets where a part of a camelCase word begins, ascending, without 0.
     pub(super) parts: &'a [usize],
     /// Byte offset behind the first inner apostrophe.
@@ -100,6 +102,9 @@ struct Open {
     chars: usize,
     script: Option<Script>,
     accented: bool,
+    /// Whether its first letter is a capital, and whether any letter is not.
+    capital: bool,
+    small: bool,
     parts: Vec<usize>,
     behind_apostrophe: Option<usize>,
     /// Letter cases seen, for camelCase: the last two letters, `true` for upper case.
@@ -150,6 +155,8 @@ impl Open {
     fn note_case(&mut self, c: char) {
         let upper = c.is_uppercase();
         let lower = c.is_lowercase();
+        self.capital |= upper && self.text.is_empty();
+        self.small |= lower;
         match self.cases {
             [_, Some(false)] if upper => self.parts.push(self.text.len()),
             [Some(true), Some(true)] if lower => {
@@ -192,6 +199,7 @@ impl Open {
                 text: &self.text,
                 script,
                 plain: !self.accented,
+                title: self.capital && self.small,
                 parts: &self.parts,
                 behind_apostrophe: self.behind_apostrophe,
             });
@@ -200,6 +208,7 @@ impl Open {
         self.parts.clear();
         self.chars = 0;
         self.accented = false;
+        (self.capital, self.small) = (false, false);
         self.behind_apostrophe = None;
         self.cases = [None; 2];
     }

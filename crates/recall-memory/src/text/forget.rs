@@ -12,7 +12,7 @@ use crate::json::Json;
 use crate::limits::MAX_VALUE_BYTES;
 use crate::plan::{Change, Outcome};
 use crate::value::Value;
-use crate::view::{Find, View, Wanted};
+use crate::view::{Find, Texts, View, Wanted};
 use crate::writer::Done;
 
 /// The most sentences that a model chooses from.
@@ -64,6 +64,7 @@ pub(crate) fn candidates(view: &View, description: &str, now: Timestamp) -> Vec<
         limit: MAX_CANDIDATES,
         all: true,
         keep: &|_, _| true,
+        texts: Texts::All,
     };
     let ranked = find.rank(description, now, &wanted);
     let found = ranked.places.iter().filter_map(|place| {

@@ -1,7 +1,5 @@
 //! `recall` of the text surface: what is believed, as sentences.
 
-use std::collections::HashSet;
-
 use jiff::Timestamp;
 
 use crate::answer::{Answer, Coverage, count};
@@ -15,7 +13,7 @@ use crate::limits::{MAX_QUERY_BYTES, MAX_RECALL, QUESTION_ROWS};
 use crate::sentence;
 use crate::time;
 use crate::typed::recall::elsewhere;
-use crate::view::{Find, Pair, Wanted};
+use crate::view::{Find, Pair, Texts, Wanted};
 
 /// Whom a profile is about.
 const USER: &str = "user";
@@ -76,6 +74,7 @@ impl Recall {
             limit: QUESTION_ROWS,
             all: self.since.is_none(),
             keep: &|_: &Pair, event: &Event| self.since.is_none_or(|since| event.observed >= since),
+            texts: Texts::Folded,
         };
         let ranked = find.rank(question, at, &wanted);
         let mut places = ranked.places;
@@ -86,17 +85,8 @@ impl Recall {
         let rows = places
             .iter()
             .filter_map(|place| find.belief(place.pair, place.slot));
-        let mut rows: Vec<Row<'v>> = rows.collect();
-        // A fact on the page shows the words that it was drawn from, so their text need not.
-        let answered: HashSet<_> = rows
-            .iter()
-            .filter_map(|(pair, belief)| event(pair, belief)?.evidence_id().cloned())
-            .collect();
-        rows.retain(|(pair, belief)| {
-            event(pair, belief).is_some_and(|event| !answered.contains(&event.id))
-        });
-        let held = view.held();
-        let coverage = Coverage::of(held, ranked.considered, count(rows.len()));
+        let rows: Vec<Row<'v>> = rows.collect();
+        let coverage = Coverage::of(find.in_scope(), ranked.considered, count(rows.len()));
         let coverage = coverage.by(ranked.indexes);
         (rows, coverage)
     }
@@ -121,7 +111,10 @@ fn profile<'v>(find: &Find<'v>) -> (Vec<Row<'v>>, Coverage) {
             &mut facts
         };
         let believed = find.believed(*no, pair);
-        rows.extend(believed.iter().map(|belief| (pair, belief.clone())));
+        let answers = believed
+            .iter()
+            .filter(|it| !find.is_outdated((*no, it.slot)));
+        rows.extend(answers.map(|belief| (pair, belief.clone())));
     }
     let in_scope = count(facts.len() + notes.len());
     let most = MAX_RECALL as usize;
@@ -142,7 +135,10 @@ fn newest<'v>(find: &Find<'v>, since: Timestamp) -> (Vec<Row<'v>>, Coverage) {
         let Some(pair) = view.pair(no) else { continue };
         let believed = find.believed(no, pair);
         in_scope += believed.len();
-        for belief in believed.iter() {
+        for belief in believed
+            .iter()
+            .filter(|it| !find.is_outdated((no, it.slot)))
+        {
             let stated = event(pair, belief).map(|event| event.observed);
             rows.extend(
                 stated
@@ -162,16 +158,25 @@ fn write(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief, at: Tim
     let Some(card) = find.view.card(pair, belief) else {
         return;
     };
+    let outdated = find.outdated(pair, belief.slot);
+    let rest = outdated.as_ref().and_then(|it| it.rest.clone());
+    let since = pair
+        .event(belief.since)
+        .map_or(card.observed, |event| event.observed);
     let elsewhere = elsewhere(find, pair, &card);
     json.object(|json| {
-        json.key("text").string(&card.sentence());
-        json.key("since").string(&time::date(card.observed));
-        json.key("days_ago").int(time::periods(card.observed, at));
+        json.key("text")
+            .string(&rest.unwrap_or_else(|| card.sentence()));
+        json.key("since").string(&time::date(since));
+        json.key("days_ago").int(time::periods(since, at));
         former(json, "before", &card, &card.replaced);
         former(json, "elsewhere", &card, &elsewhere);
         if let Some(evidence) = &card.evidence {
             let text = event(pair, belief).and_then(|event| find.view.source_text(event));
             json.key("said").string(sentence::around(evidence, text));
+        }
+        if let Some(outdated) = &outdated {
+            json.key("no_longer").strings(outdated.sentences());
         }
     });
 }

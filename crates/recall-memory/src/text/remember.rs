@@ -90,8 +90,11 @@ pub(crate) fn answer(done: &Done) -> Answer {
 const UNREAD: &str = "The text was kept and recall finds it by its words, but the extraction model did not \
                       answer as it should, so nothing was drawn from it and nothing that was \
                       remembered before is replaced. Send the same text again to have it read.";
-const ECHO: &str =
-    "The text only repeats what was answered from this memory, so nothing was added or changed.";
+const ECHO: &str = "The text only repeats what was answered from this memory, so it was not kept and \
+                    nothing was added or changed.";
+/// Why what was repeated is not believed.
+pub(crate) const GONE: &str = "it was said before and is no longer so; if it is so again, say that in \
+                               other words";
 
 /// Words the answer of a server with a model.
 pub(crate) fn drawn(drawn: &Drawn) -> Answer {
@@ -116,8 +119,8 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
                     });
             }
         }
-        DrawnKind::Known(sentences) => known(json, sentences, None),
-        DrawnKind::Echo(sentences) => known(json, sentences, Some(ECHO)),
+        DrawnKind::Known(drawn) => known(json, &drawn.believed, &drawn.gone, None),
+        DrawnKind::Echo(echo) => known(json, &echo.known, &echo.gone, Some(ECHO)),
         DrawnKind::Unread(kept) => {
             json.key("kept_as_text").bool(true);
             json.key("remembered").array([(); 0], |_, ()| {});
@@ -141,15 +144,26 @@ fn result(json: &mut Json, it: &Remembered) {
     }
 }
 
-fn known(json: &mut Json, sentences: &[String], note: Option<&str>) {
-    json.key("kept_as_text").bool(true);
-    json.key("already_known").bool(true);
-    json.key("remembered").array(sentences, |json, text| {
+/// Words that nothing was added: `held` is believed as it was, `gone` is no longer so.
+fn known(json: &mut Json, held: &[String], gone: &[String], note: Option<&str>) {
+    json.key("kept_as_text").bool(note.is_none());
+    if gone.is_empty() {
+        json.key("already_known").bool(true);
+    }
+    json.key("remembered").array(held, |json, text| {
         json.object(|json| {
             json.key("text").string(text);
             json.key("already_known").bool(true);
         });
     });
+    if !gone.is_empty() {
+        json.key("not_remembered").array(gone, |json, text| {
+            json.object(|json| {
+                json.key("text").string(text);
+                json.key("reason").string(GONE);
+            });
+        });
+    }
     if let Some(note) = note {
         json.key("note").string(note);
     }

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::fold::Belief;
 use crate::json::Json;
 use crate::limits::{MAX_EXPLAINED_EVENTS, MAX_QUERY_BYTES, QUESTION_ROWS};
-use crate::view::{Find, Pair, View, Wanted};
+use crate::view::{Find, Pair, Texts, View, Wanted};
 
 pub(crate) fn parse(args: Args) -> Result<String, Error> {
     let mut fields = args.read(&["question"])?;
@@ -23,6 +23,7 @@ pub(crate) fn answer(find: &Find<'_>, question: &str, now: Timestamp) -> Answer 
         limit: QUESTION_ROWS,
         all: true,
         keep: &|_, _| true,
+        texts: Texts::Standing,
     };
     let ranked = find.rank(question, now, &wanted);
     let mut places = ranked.places;
@@ -41,6 +42,9 @@ pub(crate) fn answer(find: &Find<'_>, question: &str, now: Timestamp) -> Answer 
     json.array((1..).zip(&found), |json, (rank, (pair, belief))| {
         json.object(|json| {
             write(json, view, pair, belief);
+            if let Some(outdated) = find.outdated(pair, belief.slot) {
+                outdated.write(json);
+            }
             json.key("rank").int(rank);
             json.key("coverage")
                 .object(|json| coverage.write(json, view.revision()));

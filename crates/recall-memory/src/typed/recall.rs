@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use crate::page::{Cursor, Skip};
 use crate::time;
-use crate::view::{Find, Pair, View, Wanted};
+use crate::view::{Find, Pair, Texts, View, Wanted};
 
 /// Rows, what they were taken from, and the last of them if more follow.
 type Page<'v> = (Vec<(&'v Pair, Belief)>, Coverage, Option<Cursor>);
@@ -219,6 +219,7 @@ impl Recall {
             limit: self.limit as usize,
             all: self.is_plain() && scope.is_all(),
             keep: &|pair: &Pair, event: &Event| scope.holds(pair) && self.accepts(event),
+            texts: Texts::Standing,
         };
         let ranked = find.rank(query, now, &wanted);
         let mut places = ranked.places;
@@ -230,7 +231,11 @@ impl Recall {
             .iter()
             .filter_map(|place| find.belief(place.pair, place.slot))
             .collect();
-        let in_scope = scope.held(view);
+        let in_scope = match (self.as_of, scope.is_all()) {
+            (None, _) => scope.held(view),
+            (Some(_), true) => find.in_scope(),
+            (Some(_), false) => find.believed_of(scope.pairs(view)),
+        };
         let coverage = Coverage::of(in_scope, ranked.considered, count(found.len()));
         let coverage = coverage.by(ranked.indexes);
         (found, coverage)
@@ -254,6 +259,9 @@ impl Recall {
         json.object(|json| {
             card.write(json);
             json.key("days_ago").int(time::days(card.observed, at));
+            if let Some(outdated) = find.outdated(pair, belief.slot) {
+                outdated.write(json);
+            }
             if self.with_sources {
                 sources(json, find.view, pair, belief);
             }

@@ -10,8 +10,9 @@ use crate::extraction::{Drawn, DrawnKind};
 use crate::json::Json;
 use crate::limits::{MAX_COMPARED, MAX_RELATED};
 use crate::plan::{Outcome, Proposal, Remembered, Replace, TextRemembered};
+use crate::text::remember::GONE;
 use crate::value::{Value, lower};
-use crate::view::View;
+use crate::view::{DrawnFrom, Echo, View};
 use crate::writer::Done;
 
 pub(crate) use parse::{DRAWN_CONFIDENCE, Parsed, note, parse};
@@ -42,18 +43,21 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
             items = text.results.len();
             write_text(json, text);
             if !refused.is_empty() {
-                json.key("refused").array(refused, |json, (text, reason)| {
-                    json.object(|json| {
-                        json.key("text").string(text);
-                        json.key("reason").string(reason);
-                    });
-                });
+                let refused = refused.iter();
+                refused_list(
+                    json,
+                    refused.map(|(text, why)| (text.as_str(), why.as_str())),
+                );
             }
         }
-        DrawnKind::Known(_) | DrawnKind::Echo(_) => {
+        DrawnKind::Known(DrawnFrom { gone, .. }) | DrawnKind::Echo(Echo { gone, .. }) => {
             json.key("proposals").raw("null");
             json.key("results").array([(); 0], |_, ()| {});
-            json.key("already_known").bool(true);
+            if gone.is_empty() {
+                json.key("already_known").bool(true);
+            } else {
+                refused_list(json, gone.iter().map(|text| (text.as_str(), GONE)));
+            }
         }
         DrawnKind::Unread(kept) => {
             items = 1;
@@ -66,6 +70,16 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
         }
     });
     Answer::new(json, drawn.revision, items, Coverage::default())
+}
+
+/// What was not taken, as sentences with the reason.
+fn refused_list<'r>(json: &mut Json, refused: impl IntoIterator<Item = (&'r str, &'r str)>) {
+    json.key("refused").array(refused, |json, (text, reason)| {
+        json.object(|json| {
+            json.key("text").string(text);
+            json.key("reason").string(reason);
+        });
+    });
 }
 
 const UNREAD: &str = "The text was kept, but the extraction model did not answer as it should, so \

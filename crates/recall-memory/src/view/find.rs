@@ -8,6 +8,7 @@ use std::rc::Rc;
 use jiff::Timestamp;
 
 use super::{Pair, View};
+use crate::answer::count;
 use crate::embedding::Near;
 use crate::fold::{Belief, Believed};
 use crate::vectors::VectorTable;
@@ -86,6 +87,21 @@ impl<'v> Find<'v> {
         let then = Rc::new(own.unwrap_or_default());
         self.then.borrow_mut().insert(no, Rc::clone(&then));
         Found::Then(then)
+    }
+
+    /// How much was believed of everything.
+    pub(crate) fn in_scope(&self) -> u32 {
+        match self.at {
+            None => self.view.held(),
+            Some(_) => self.believed_of(0..self.view.pair_count()),
+        }
+    }
+
+    /// How much was believed of some pairs.
+    pub(crate) fn believed_of(&self, pairs: impl IntoIterator<Item = u32>) -> u32 {
+        let pairs = pairs.into_iter();
+        let believed = pairs.filter_map(|no| Some(self.believed(no, self.view.pair(no)?).len()));
+        count(believed.sum())
     }
 
     /// The belief that an event stands for, if it was believed.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::event::Event;
-use crate::search::NewItem;
+use crate::search::{NewItem, Place};
 
 /// Whom a text is about when nothing else is said; not worth a search.
 const USER: &str = "user";
 /// The role whose words a question about its asker does not prefer.
 const ASSISTANT: &str = "assistant";
+/// Bytes of a value that may be a name.
+const MAX_NAME: usize = 64;
 /// How the lines of remembered messages begin.
 const ROLES: [(&str, bool); 2] = [("User: ", false), ("Assistant: ", true)];
 
@@ -23,11 +25,22 @@ pub(super) struct IndexText {
     /// Whether each line is a message.
     messages: bool,
     session: Option<String>,
+    /// Whether its writer named the session.
+    named: bool,
     observed_at: Timestamp,
+    arrival: u32,
+    /// A value short enough to be a name.
+    name: Option<String>,
 }
 
 impl IndexText {
-    pub(super) fn new(text: String, subject: Arc<str>, note: bool, event: &Event) -> Self {
+    pub(super) fn new(
+        text: String,
+        subject: Arc<str>,
+        note: bool,
+        named: bool,
+        event: &Event,
+    ) -> Self {
         let messages = note && is_conversation(&text);
         let speaks = *subject == *ASSISTANT || (note && is_assistants(&text));
         Self {
@@ -36,9 +49,29 @@ impl IndexText {
             // The sentence of a fact begins with its subject; a note is only its words.
             speaker: (note && *subject != *USER).then_some(subject),
             session: (event.session != 0).then(|| event.session.to_string()),
+            named,
             observed_at: event.observed,
+            arrival: event.arrival,
+            name: None,
             text,
         }
+    }
+
+    /// Where its items belong among the others.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            order: self.arrival,
+            named: self.named,
+        }
+    }
+
+    /// The value of a fact, which may be a name.
+    pub(super) fn set_name(&mut self, value: &str) {
+        self.name = (value.len() <= MAX_NAME).then(|| value.to_owned());
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     pub(super) fn into_text(self) -> String {

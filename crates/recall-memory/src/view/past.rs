@@ -29,9 +29,11 @@ impl Past {
         for (no, slot) in view.superseded.iter().skip(self.taken) {
             self.taken += 1;
             let text = view.pair(*no).and_then(|pair| view.index_text(pair, *slot));
-            for item in text.iter().flat_map(|text| text.items()) {
-                self.index.insert(&item);
-                self.items.push((*no, *slot));
+            if let Some(text) = text {
+                for item in text.items() {
+                    self.index.insert_at(&item, text.place(), text.name());
+                    self.items.push((*no, *slot));
+                }
             }
         }
     }

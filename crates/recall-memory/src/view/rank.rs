@@ -4,19 +4,22 @@
 //! lends its words, discounted, to the belief that took its place, so that a question in old words
 //! finds the current value. It never comes back itself.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use super::{Find, Pair};
+use super::tally::{Counting, Tally};
+use super::{Find, Pair, View};
 use crate::answer::{Indexes, Vectors, count};
 use crate::event::Event;
+use crate::event_id::EventId;
 use crate::search::{self, Filter, Hit, ItemNo, Query};
 use crate::vectors::{At, fuse};
 
 /// What the words of a replaced statement are worth to what took its place.
 const LENT: f32 = 0.6;
+/// How many that are found by what they replaced are counted at least.
+const LENT_COUNTED: usize = 1_000;
 /// How far two lists are joined.
 const JOINED: usize = 100;
 /// Items that are looked at to fill a page, where several of them may be one belief.
@@ -35,7 +38,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     pub(crate) places: Vec<Place>,
-    /// How many share words with the question, or stand beside one that does.
+    /// How many may answer: those that share words with the question, or stand beside one that does. What
+    /// is shown by other means is among them.
     pub(crate) considered: u32,
     pub(crate) indexes: Indexes,
 }
@@ -48,46 +52,104 @@ pub(crate) struct Wanted<'a> {
     /// Whether all that is believed is in scope, so that nothing need be filtered.
     pub(crate) all: bool,
     pub(crate) keep: &'a dyn Fn(&Pair, &Event) -> bool,
+    pub(crate) texts: Texts,
+}
+
+/// What becomes of texts that statements were drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// They are there as everything else is.
+    All,
+    /// Those of which nothing is so any more are left out.
+    Standing,
+    /// Those, too, whose statements answer in their place.
+    Folded,
 }
 
 type Scored = (f32, At);
+/// The part of the beliefs that is looked at; all where none is given.
+pub(super) type Part<'a> = Option<&'a dyn Fn(At) -> bool>;
 
 impl<'v> Find<'v> {
     /// Ranks by words. A time that the words name is searched first.
     pub(crate) fn rank(&self, text: &str, now: Timestamp, wanted: &Wanted<'_>) -> Ranked {
-        let spans = search::time::spans(text, now);
-        let mut ranked = Ranked {
-            indexes: self.indexes(),
-            ..Ranked::default()
+        let folds = wanted.texts == Texts::Folded && self.view.has_drawn();
+        let asked = Asked {
+            text,
+            now,
+            // Each fact on the page may take the place of one text.
+            limit: wanted.limit * if folds { 2 } else { 1 },
         };
-        if spans.is_empty() {
-            self.rank_once(text, now, wanted, false, &mut ranked);
-            return ranked;
-        }
+        let mut found = Parts::default();
+        let spans = search::time::spans(text, now);
         let within = |event: &Event| {
             let at = event.observed;
             spans.iter().any(|span| span.from <= at && at < span.to)
         };
-        let [mut inside, mut outside] = [true, false].map(|in_time| {
-            let keep =
-                |pair: &Pair, event: &Event| within(event) == in_time && (wanted.keep)(pair, event);
-            let wanted = Wanted {
-                limit: wanted.limit,
-                all: false,
-                keep: &keep,
+        if self.of_time(&asked, wanted, &mut found) {
+            let dated: HashSet<At> = found.inside.iter().map(Place::at).collect();
+            let rest = |at: At| !dated.contains(&at);
+            found.outside = self.rank_once(&asked, wanted, Some(&rest), false, &mut found.tally);
+        } else if spans.is_empty() {
+            found.outside = self.rank_once(&asked, wanted, None, false, &mut found.tally);
+        } else {
+            for in_time in [true, false] {
+                let keep = |at: At| self.event(at).is_some_and(|it| within(it) == in_time);
+                let part = self.rank_once(&asked, wanted, Some(&keep), in_time, &mut found.tally);
+                match in_time {
+                    true => found.inside = part,
+                    false => found.outside = part,
+                }
+            }
+        }
+        let places = self.page(&found, wanted.limit, folds);
+        let considered = match folds {
+            true => found.tally.folded(self, &self.answered(&places)),
+            false => found.tally.considered,
+        };
+        Ranked {
+            considered: considered.max(count(places.len())),
+            indexes: self.indexes(),
+            places,
+        }
+    }
+
+    /// The best of what was found. What was said at the time that is asked for comes first but does
+    /// not crowd out what matches better; a text whose statement is on the page gives its place up.
+    fn page(&self, found: &Parts<'v>, limit: usize, folds: bool) -> Vec<Place> {
+        let mut dropped: HashSet<At> = HashSet::new();
+        loop {
+            let keep = |place: &&Place| !dropped.contains(&place.at());
+            let best = |part: &[Place]| -> Vec<Place> {
+                part.iter().filter(keep).take(limit).copied().collect()
             };
-            let mut part = Ranked::default();
-            self.rank_once(text, now, &wanted, in_time, &mut part);
-            part
-        });
-        // What was said at that time comes first but does not crowd out what matches better.
-        let room = outside.places.len().min(wanted.limit / 2);
-        inside.places.truncate(wanted.limit - room);
-        outside.places.truncate(wanted.limit - inside.places.len());
-        ranked.considered = inside.considered + outside.considered;
-        ranked.places = inside.places;
-        ranked.places.append(&mut outside.places);
-        ranked
+            let (mut page, outside) = (best(&found.inside), best(&found.outside));
+            page.truncate(limit - outside.len().min(limit / 2));
+            let room = limit - page.len();
+            page.extend(outside.into_iter().take(room));
+            if !folds {
+                return page;
+            }
+            let answered = self.answered(&page);
+            let said = page.iter().map(Place::at);
+            let said =
+                said.filter(|at| self.event(*at).is_some_and(|it| answered.contains(&it.id)));
+            let before = dropped.len();
+            dropped.extend(said);
+            if dropped.len() == before {
+                return page;
+            }
+        }
+    }
+
+    /// The texts that beliefs were drawn from.
+    fn answered(&self, places: &[Place]) -> HashSet<&'v EventId> {
+        let events = places.iter().filter_map(|place| self.event(place.at()));
+        events.filter_map(Event::evidence_id).collect()
+    }
+
+    pub(super) fn event(&self, (no, slot): At) -> Option<&'v Event> {
+        self.view.pair(no)?.event(slot)
     }
 
     fn indexes(&self) -> Indexes {
@@ -97,85 +159,140 @@ impl<'v> Find<'v> {
         }
     }
 
+    /// What is believed of a time, for a question that asks for nothing else. Says whether it does.
+    fn of_time(&self, asked: &Asked<'_>, wanted: &Wanted<'_>, found: &mut Parts<'v>) -> bool {
+        let view = self.view;
+        let mut any = false;
+        let counting = Counting::new(self, wanted, None, HashSet::new());
+        let counted = |item: ItemNo| counting.count(item);
+        let keep = |item: ItemNo| self.answers(item, wanted, None);
+        let places = distinct(
+            view,
+            &asked.query(asked.limit),
+            |item| self.whole(item),
+            |query| {
+                counting.begin();
+                let filter = Filter {
+                    keep: &keep,
+                    counted: counting.needed().then_some(&counted),
+                };
+                let found = view.index.of_days(query, &filter);
+                any |= found.is_some();
+                let found = found.unwrap_or_default();
+                counting.touched.set(found.touched);
+                found.hits
+            },
+        );
+        let lent = self.of_time_then(asked, wanted);
+        found.tally.add(counting);
+        found.tally.considered += count(lent.len());
+        let mut places = places;
+        places.extend(lent);
+        best_first(view, &mut places);
+        let places = places.into_iter().map(|(_, at)| Place::new(at, true));
+        found.inside = places.take(asked.limit).collect();
+        any
+    }
+
+    /// What was said at that time and believed when it is asked for, though it is no more.
+    fn of_time_then(&self, asked: &Asked<'_>, wanted: &Wanted<'_>) -> Vec<Scored> {
+        if self.at.is_none() {
+            return Vec::new();
+        }
+        let past = &self.view.past;
+        let stood = |item: ItemNo| {
+            let at = past.place(item)?;
+            let stood = self.belief(at.0, at.1).is_some() && self.passes(at, wanted, None);
+            stood.then_some((1.0, at))
+        };
+        let filter = Filter {
+            keep: &|item| stood(item).is_some(),
+            counted: None,
+        };
+        distinct(self.view, &asked.query(asked.limit), stood, |query| {
+            let found = past.index.of_days(query, &filter);
+            found.unwrap_or_default().hits
+        })
+    }
+
     fn rank_once(
         &self,
-        text: &str,
-        now: Timestamp,
+        asked: &Asked<'_>,
         wanted: &Wanted<'_>,
+        part: Part<'_>,
         in_time: bool,
-        ranked: &mut Ranked,
-    ) {
-        let nearest = self.nearest(wanted);
-        let query = Query {
-            text,
-            limit: match nearest.is_empty() {
-                true => wanted.limit,
-                false => wanted.limit.max(JOINED),
-            },
-            now,
-        };
-        let (mut found, touched) = self.present(&query, wanted);
-        let lent = self.past(&query, wanted);
+        tally: &mut Tally<'v>,
+    ) -> Vec<Place> {
+        let nearest = self.nearest(asked.limit, wanted, part);
+        let query = asked.query(match nearest.is_empty() {
+            true => asked.limit,
+            false => asked.limit.max(JOINED),
+        });
+        let lent = self.past(&asked.query(query.limit.max(LENT_COUNTED)), wanted, part);
+        let missing: HashSet<At> = lent.iter().map(|(_, at)| *at).collect();
+        let counting = Counting::new(self, wanted, part, missing);
+        let mut found = self.present(&query, wanted, part, &counting);
+        let before = tally.considered;
+        tally.add(counting);
         if !lent.is_empty() {
             found.extend(lent);
-            best_first(&mut found);
+            best_first(self.view, &mut found);
         }
         let words: Vec<At> = found.into_iter().map(|(_, at)| at).collect();
         let joined = match nearest.is_empty() {
             true => words,
             false => fuse(&[words, nearest]),
         };
-        let places = joined
-            .into_iter()
-            .take(wanted.limit)
-            .map(|(pair, slot)| Place {
-                pair,
-                slot,
-                in_time,
-            });
-        let before = ranked.places.len();
-        ranked.places.extend(places);
-        ranked.considered += touched.max(count(ranked.places.len() - before));
+        let places = joined.into_iter().take(asked.limit);
+        let places: Vec<Place> = places.map(|at| Place::new(at, in_time)).collect();
+        // By vectors some may be found that share no word.
+        let shown = count(places.len().min(wanted.limit));
+        tally.considered = tally.considered.max(before + shown);
+        places
     }
 
     /// What is believed and lies nearest to the question by vectors, nearest first.
-    fn nearest(&self, wanted: &Wanted<'_>) -> Vec<At> {
+    fn nearest(&self, limit: usize, wanted: &Wanted<'_>, part: Part<'_>) -> Vec<At> {
         let Some((table, near)) = self.near else {
             return Vec::new();
         };
         let Some(vector) = &near.vector else {
             return Vec::new();
         };
-        let keep = |at: At| self.passes(at, wanted) && self.belief(at.0, at.1).is_some();
-        table.nearest(vector, wanted.limit.max(JOINED), keep)
+        let keep = |at: At| self.passes(at, wanted, part) && self.belief(at.0, at.1).is_some();
+        table.nearest(vector, limit.max(JOINED), keep)
     }
 
-    /// What is believed and matches, with how many match.
-    fn present(&self, query: &Query<'_>, wanted: &Wanted<'_>) -> (Vec<Scored>, u32) {
+    /// What is believed and matches.
+    fn present(
+        &self,
+        query: &Query<'_>,
+        wanted: &Wanted<'_>,
+        part: Part<'_>,
+        counting: &Counting<'_, 'v>,
+    ) -> Vec<Scored> {
         let view = self.view;
-        let place = |item: ItemNo| view.items.get(item as usize).copied();
-        let passes = |item: ItemNo| place(item).is_some_and(|at| self.passes(at, wanted));
-        let held = |item: ItemNo| {
-            self.at.is_none()
-                || place(item).is_some_and(|(no, slot)| self.belief(no, slot).is_some())
-        };
-        let keep = |item: ItemNo| passes(item) && held(item);
+        let keep = |item: ItemNo| self.answers(item, wanted, part);
+        let counted = |item: ItemNo| counting.count(item);
         let filter = Filter {
             keep: &keep,
-            counted: (!wanted.all).then_some(&passes),
+            counted: counting.needed().then_some(&counted),
         };
-        let mut touched = 0;
-        let whole = |item: ItemNo| Some((1.0, place(item)?));
-        let found = distinct(query, whole, |query| {
-            let found = view.index.find(query, &filter, None);
-            touched = found.touched;
-            found.hits
-        });
-        (found, touched)
+        distinct(
+            view,
+            query,
+            |item| self.whole(item),
+            |query| {
+                counting.begin();
+                let found = view.index.find(query, &filter, None);
+                counting.touched.set(found.touched);
+                found.hits
+            },
+        )
     }
 
     /// What matches by a statement that is no longer believed, or was not yet replaced then.
-    fn past(&self, query: &Query<'_>, wanted: &Wanted<'_>) -> Vec<Scored> {
+    fn past(&self, query: &Query<'_>, wanted: &Wanted<'_>, part: Part<'_>) -> Vec<Scored> {
         let past = &self.view.past;
         if past.index.is_empty() {
             return Vec::new();
@@ -185,20 +302,38 @@ impl<'v> Find<'v> {
             let at = self.successor(own.0, own.1)?;
             Some((if at == own { 1.0 } else { LENT }, at))
         };
-        let keep = |item: ItemNo| stands(item).is_some_and(|(_, at)| self.passes(at, wanted));
+        let keep = |item: ItemNo| stands(item).is_some_and(|(_, at)| self.passes(at, wanted, part));
         let filter = Filter {
             keep: &keep,
             counted: None,
         };
-        distinct(query, stands, |query| {
+        distinct(self.view, query, stands, |query| {
             past.index.find(query, &filter, Some(&self.view.index)).hits
         })
     }
 
-    fn passes(&self, (no, slot): At, wanted: &Wanted<'_>) -> bool {
+    pub(super) fn place_of(&self, item: ItemNo) -> Option<At> {
+        self.view.items.get(item as usize).copied()
+    }
+
+    fn whole(&self, item: ItemNo) -> Option<Scored> {
+        Some((1.0, self.place_of(item)?))
+    }
+
+    /// Whether an item may take a place.
+    pub(super) fn answers(&self, item: ItemNo, wanted: &Wanted<'_>, part: Part<'_>) -> bool {
+        let held = |(no, slot): At| self.at.is_none() || self.belief(no, slot).is_some();
+        let at = self.place_of(item);
+        at.is_some_and(|at| self.passes(at, wanted, part) && held(at))
+    }
+
+    fn passes(&self, at: At, wanted: &Wanted<'_>, part: Part<'_>) -> bool {
+        let (no, slot) = at;
         let pair = self.view.pair(no);
         let event = pair.and_then(|pair| Some((pair, pair.event(slot)?)));
         event.is_some_and(|(pair, event)| wanted.all || (wanted.keep)(pair, event))
+            && part.is_none_or(|part| part(at))
+            && (wanted.texts == Texts::All || !self.is_outdated(at))
     }
 
     /// Ranks the pairs whose statements, believed or not, match a question.
@@ -219,25 +354,65 @@ impl<'v> Find<'v> {
         };
         let now = |item: ItemNo| kept(view.items.get(item as usize).copied());
         let then = |item: ItemNo| kept(view.past.place(item));
-        let mut found = distinct(&query, now, |query| {
+        let mut found = distinct(view, &query, now, |query| {
             view.index.search(query, &|item| now(item).is_some())
         });
-        found.extend(distinct(&query, then, |query| {
+        found.extend(distinct(view, &query, then, |query| {
             let filter = Filter {
                 keep: &|item| then(item).is_some(),
                 counted: None,
             };
             view.past.index.find(query, &filter, Some(&view.index)).hits
         }));
-        best_first(&mut found);
+        best_first(view, &mut found);
         let pairs = found.into_iter().map(|(_, (no, _))| no);
         pairs.take(limit).collect()
     }
 }
 
+impl Place {
+    fn new((pair, slot): At, in_time: bool) -> Self {
+        Self {
+            pair,
+            slot,
+            in_time,
+        }
+    }
+
+    fn at(&self) -> At {
+        (self.pair, self.slot)
+    }
+}
+
+/// A question.
+struct Asked<'q> {
+    text: &'q str,
+    now: Timestamp,
+    limit: usize,
+}
+
+impl<'q> Asked<'q> {
+    fn query(&self, limit: usize) -> Query<'q> {
+        Query {
+            text: self.text,
+            limit,
+            now: self.now,
+        }
+    }
+}
+
+/// What was found: within the time that is asked for, and the rest.
+#[derive(Default)]
+struct Parts<'v> {
+    inside: Vec<Place>,
+    outside: Vec<Place>,
+    tally: Tally<'v>,
+}
+
 /// Searches until enough different places are found, or all; each with its best score times what
 /// `place` says that it is worth.
 fn distinct(
+    view: &View,
     query: &Query<'_>,
     place: impl Fn(ItemNo) -> Option<Scored>,
     mut search: impl FnMut(&Query<'_>) -> Vec<Hit>,
@@ -251,7 +426,7 @@ fn distinct(
             Some((share * hit.score, at))
         });
         let mut found: Vec<Scored> = scored.collect();
-        best_first(&mut found);
+        best_first(view, &mut found);
         if found.len() >= wanted || hits.len() < query.limit || query.limit >= MAX_LOOKED_AT {
             return found;
         }
@@ -259,9 +434,16 @@ fn distinct(
     }
 }
 
-/// Sorts, and leaves each place once.
-fn best_first(found: &mut Vec<Scored>) {
-    found.sort_by(|(one, _), (two, _)| two.partial_cmp(one).unwrap_or(Ordering::Equal));
+/// Sorts, and leaves each place once. Equals are in the order of the log, whatever was indexed first.
+fn best_first(view: &View, found: &mut Vec<Scored>) {
+    let arrival = |(no, slot): At| {
+        let event = view.pair(no).and_then(|pair| pair.event(slot));
+        event.map(|event| event.arrival)
+    };
+    found.sort_by(|(one, first), (two, second)| {
+        two.total_cmp(one)
+            .then_with(|| arrival(*first).cmp(&arrival(*second)))
+    });
     let mut seen = HashSet::with_capacity(found.len());
     found.retain(|(_, at)| seen.insert(*at));
 }

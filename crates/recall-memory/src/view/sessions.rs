@@ -1,6 +1,6 @@
 //! What was written in one go: items of one session are neighbours in the search.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,6 +14,8 @@ const MAX_GAP: SignedDuration = SignedDuration::from_mins(30);
 pub(super) struct Sessions {
     named: HashMap<Arc<str>, u32>,
     runs: HashMap<Arc<str>, Run>,
+    /// The numbers of those in `named`.
+    numbers: HashSet<u32>,
     last: u32,
     text: usize,
 }
@@ -41,6 +43,11 @@ impl Sessions {
         }
     }
 
+    /// Whether its writer named a session.
+    pub(super) fn is_named(&self, session: u32) -> bool {
+        self.numbers.contains(&session)
+    }
+
     fn of_name(&mut self, name: &Arc<str>) -> u32 {
         if let Some(no) = self.named.get(name) {
             return *no;
@@ -48,6 +55,7 @@ impl Sessions {
         let no = self.new_session();
         self.text += name.len();
         self.named.insert(Arc::clone(name), no);
+        self.numbers.insert(no);
         no
     }
 
@@ -72,7 +80,7 @@ impl Sessions {
 
     pub(super) fn bytes(&self) -> usize {
         const ENTRY: usize = 2 * (size_of::<(Arc<str>, Run)>() + 16);
-        (self.named.len() + self.runs.len()) * ENTRY + self.text
+        (self.named.len() + self.runs.len()) * ENTRY + self.numbers.capacity() * 8 + self.text
     }
 }
 

@@ -28,6 +28,7 @@ impl View {
             .is_some_and(|predicate| predicate.note);
         let mut event = placed.event;
         self.last_recorded = self.last_recorded.max(event.recorded);
+        event.arrival = count(self.events);
         self.events += 1;
         self.heap += event.heap();
         let asserts = !event.retraction;
@@ -310,9 +311,10 @@ impl View {
         let text = self.index_text(pair, slot)?;
         let first = self.items.len();
         for item in text.items() {
-            self.index.insert(&item);
+            self.index.insert_at(&item, text.place(), text.name());
             self.items.push((no, slot));
         }
+        self.several |= self.items.len() > first + 1;
         u32::try_from(first).ok()
     }
 
@@ -321,7 +323,13 @@ impl View {
         let event = pair.events.get(slot as usize)?;
         let subject = self.subject_name(pair);
         let text = sentence::indexed(&subject, &self.predicate_name(pair), event);
-        Some(IndexText::new(text, subject, self.is_note(pair), event))
+        let named = self.sessions.is_named(event.session);
+        let note = self.is_note(pair);
+        let mut text = IndexText::new(text, subject, note, named, event);
+        if let Some(Value::Text(value)) = event.value.as_ref().filter(|_| !note) {
+            text.set_name(value.as_str());
+        }
+        Some(text)
     }
 
     fn note_superseded(&mut self, no: u32, slot: u32) {

@@ -91,6 +91,8 @@ pub struct Config {
     pub embed_again: bool,
     /// The language model that draws statements from texts, if one is set.
     pub extract: Option<Model>,
+    /// How long a write waits for it.
+    pub extract_timeout: Duration,
     /// A collector of traces.
     pub otlp_endpoint: Option<Endpoint>,
     /// Which part of all traces is sent.
@@ -111,6 +113,11 @@ pub struct TlsFiles {
     /// Authorities that clients' certificates must come from; clients need none if absent.
     pub client_ca: Option<PathBuf>,
 }
+
+/// How long a write may be told to wait for a model: less answers nothing, more holds a client that
+/// has gone away long since.
+const MIN_PATIENCE: Duration = Duration::from_secs(1);
+const MAX_PATIENCE: Duration = Duration::from_secs(600);
 
 /// A model at an OpenAI-compatible endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,6 +218,7 @@ impl Config {
             embed: read.model("embed-url", "embed-model", "embed-key-file")?,
             embed_again: read.switch("embed-again"),
             extract: read.model("extract-url", "extract-model", "extract-key-file")?,
+            extract_timeout: read.required("extract-timeout", patience)?,
             otlp_endpoint: read.optional("otlp-endpoint", str::parse)?,
             trace_ratio: read.required("trace-ratio", |text| {
                 let ratio = text
@@ -546,6 +554,14 @@ fn key_ttl(text: &str) -> Result<Duration, String> {
     match (MIN_KEY_TTL..=MAX_KEY_TTL).contains(&ttl) {
         true => Ok(ttl),
         false => Err("must be from 10s to 24h".to_owned()),
+    }
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let patience = parse_go(text).map_err(|error| error.to_string())?;
+    match (MIN_PATIENCE..=MAX_PATIENCE).contains(&patience) {
+        true => Ok(patience),
+        false => Err("must be from 1s to 10m".to_owned()),
     }
 }
 

@@ -381,6 +381,13 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "File with the key of that endpoint",
     ),
     value(
+        "extract-timeout",
+        "DURATION",
+        Some("30s"),
+        "How long a write waits for that model, from 1s to 10m; after that its text is kept unread, and \
+         the same text sent again is read then",
+    ),
+    value(
         "otlp-endpoint",
         "URL",
         None,

@@ -74,6 +74,7 @@ fn belief() -> Value {
         "days_ago": whole(),
         "replaced": many(former()),
         "elsewhere": many(former()),
+        "no_longer": many(former()),
     });
     shape(members, &["subject", "predicate", "value", "observed_at"])
 }
@@ -219,6 +220,7 @@ pub(super) fn memories() -> Value {
         "before": earlier(),
         "elsewhere": earlier(),
         "said": text(),
+        "no_longer": sentences(),
     });
     let memories = many(shape(memory, &["text"]));
     shape(json!({ "memories": memories }), &["memories"])

@@ -12,13 +12,13 @@ use crate::{Ask, Extractor, Memory, ModelError, ModelFuture, Models, Surface};
 
 /// A model that says what it is told to say.
 #[derive(Debug, Default)]
-struct Scripted {
+pub(super) struct Scripted {
     answers: Mutex<VecDeque<Result<String, String>>>,
     asked: Mutex<Vec<Ask>>,
 }
 
 impl Scripted {
-    fn states(&self, statements: &Value) {
+    pub(super) fn states(&self, statements: &Value) {
         let answer = json!({ "statements": statements }).to_string();
         self.answers.lock().push_back(Ok(answer));
     }
@@ -50,7 +50,7 @@ impl Extractor for Scripted {
     }
 }
 
-fn with(world: &World, surface: Surface, open: bool, model: &Arc<Scripted>) -> World {
+pub(super) fn with(world: &World, surface: Surface, open: bool, model: &Arc<Scripted>) -> World {
     let models = Models {
         extractor: Some(model.clone()),
         ..Models::default()
@@ -62,23 +62,23 @@ fn with(world: &World, surface: Surface, open: bool, model: &Arc<Scripted>) -> W
     }
 }
 
-fn text() -> (World, Arc<Scripted>) {
+pub(super) fn text() -> (World, Arc<Scripted>) {
     let model = Arc::new(Scripted::default());
     (with(&World::text(), Surface::Text, true, &model), model)
 }
 
-fn drawn(predicate: &str, value: &str, evidence: &str) -> Value {
+pub(super) fn drawn(predicate: &str, value: &str, evidence: &str) -> Value {
     json!({"subject": "user", "predicate": predicate, "value": value, "evidence": evidence,
         "cardinality": "", "description": "", "value_type": "", "replaces": []})
 }
 
-async fn tell(world: &World, text: &str) -> Value {
+pub(super) async fn tell(world: &World, text: &str) -> Value {
     let told = world.ask(Remember, json!({"text": text})).await;
     world.seconds(1);
     told
 }
 
-async fn rows(world: &World, question: &str) -> Vec<String> {
+pub(super) async fn rows(world: &World, question: &str) -> Vec<String> {
     let found = world.ask(Recall, json!({"question": question})).await;
     let rows = found["memories"].as_array().unwrap().iter();
     rows.map(|row| row["text"].as_str().unwrap().to_owned())
@@ -229,23 +229,37 @@ async fn a_text_that_repeats_what_was_answered_adds_no_belief() {
     )]));
     tell(&world, "I switched to zed.").await;
     let (asked, revision) = (model.asked().len(), world.revision().await);
-    for echo in [
-        "user prefers editor: vim",
-        "User prefers editor: vim.",
-        "- user prefers editor: zed\n- user prefers editor: vim",
-        "Assistant: user prefers editor: vim\nUser: I switched to zed.",
+    for (echo, holds) in [
+        ("user prefers editor: zed", true),
+        ("user prefers editor: vim", false),
+        ("User prefers editor: vim.", false),
+        (
+            "- user prefers editor: zed\n- user prefers editor: vim",
+            false,
+        ),
+        (
+            "Assistant: user prefers editor: vim\nUser: I switched to zed.",
+            false,
+        ),
     ] {
         let told = tell(&world, echo).await;
         assert!(
             told["note"].as_str().unwrap().contains("only repeats"),
             "{told}"
         );
-        assert_eq!(told["already_known"], true);
+        assert_eq!(told["kept_as_text"], false);
+        // Only what is so is known.
+        assert_eq!(told["already_known"] == true, holds, "{told}");
+        assert!(!told["remembered"].to_string().contains("vim"), "{told}");
+        assert_eq!(told["not_remembered"].is_null(), holds, "{told}");
         assert_eq!(world.revision().await, revision, "{echo}");
     }
     let messages = json!([{"role": "assistant", "content": "user prefers editor: vim"}]);
     let told = world.ask(Remember, json!({"messages": messages})).await;
-    assert_eq!(told["already_known"], true);
+    assert_eq!(
+        told["not_remembered"][0]["text"],
+        "user prefers editor: vim"
+    );
     assert_eq!(model.asked().len(), asked, "nothing was sent");
     assert_eq!(rows(&world, "vim").await[0], "user prefers editor: zed");
     // Beside something new, the repeated part is still no evidence.

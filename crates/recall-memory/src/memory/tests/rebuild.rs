@@ -58,6 +58,23 @@ pub(super) async fn written(acts: Vec<Act>) -> World {
 
 /// Everything that can be asked, answered.
 pub(super) async fn everything(world: &World) -> Vec<String> {
+    let answers = in_order(world).await;
+    let unordered = answers.into_iter().map(|(operation, mut answer)| {
+        if matches!(operation, Recall | Explain)
+            && let Some(rows) = answer.as_array_mut()
+        {
+            rows.iter_mut()
+                .filter_map(Value::as_object_mut)
+                .for_each(|row| drop(row.remove("rank")));
+            rows.sort_by_key(Value::to_string);
+        }
+        answer.to_string()
+    });
+    unordered.collect()
+}
+
+/// The same with the order of rows.
+async fn in_order(world: &World) -> Vec<(Operation, Value)> {
     let mut answers = Vec::new();
     let mut asks = vec![
         (Diff, json!({"from": "2026-05-29T12:00:00Z"})),
@@ -84,17 +101,8 @@ pub(super) async fn everything(world: &World) -> Vec<String> {
         }
     }
     for (operation, args) in asks {
-        let mut answer = world.ask(operation, args).await;
-        if matches!(operation, Recall | Explain)
-            && let Some(rows) = answer.as_array_mut()
-        {
-            // Ranks among equals depend on the order of insertion; what is found does not.
-            rows.iter_mut()
-                .filter_map(Value::as_object_mut)
-                .for_each(|row| drop(row.remove("rank")));
-            rows.sort_by_key(Value::to_string);
-        }
-        answers.push(answer.to_string());
+        let answer = world.ask(operation, args).await;
+        answers.push((operation, answer));
     }
     answers
 }
@@ -105,12 +113,16 @@ proptest! {
     #[test]
     fn a_rebuilt_view_answers_alike(acts in proptest::collection::vec(act(), 1..40)) {
         run(async {
+            let few = acts.len() < 30;
             let world = written(acts).await;
             let again = world.again(config(Surface::Typed, true));
-            let (before, after) = (everything(&world).await, everything(&again).await);
-            for (before, after) in before.iter().zip(&after) {
+            // How much neighbours count is measured as statements come, so what many writes ended may
+            // rank differently; below that, equals have one order.
+            if few {
+                let (before, after) = (in_order(&world).await, in_order(&again).await);
                 assert_eq!(before, after);
             }
+            assert_eq!(everything(&world).await, everything(&again).await);
             assert_eq!(again.memory.stats().items, world.memory.stats().items);
         });
     }

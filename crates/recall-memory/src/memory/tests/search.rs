@@ -217,3 +217,45 @@ async fn a_query_stays_within_the_subject_and_the_predicate() {
         1
     );
 }
+
+/// "The Who", "Her", "It": a name may be made of words that are grammar elsewhere.
+#[tokio::test]
+async fn a_name_of_function_words_is_found_by_its_words() {
+    let world = World::open();
+    world.say("user", "likes", json!("The Who")).await;
+    world.say("user", "likes", json!("the kinks")).await;
+    world.say("user", "note", json!("What about them?")).await;
+    world
+        .say("ann", "note", json!("We heard The Who in Leeds once."))
+        .await;
+    world.say("ann", "watched", json!("It")).await;
+    for (query, found) in [
+        (
+            "The Who",
+            &["The Who", "We heard The Who in Leeds once."][..],
+        ),
+        ("the who", &["The Who", "We heard The Who in Leeds once."]),
+        ("it", &["It"]),
+        ("them", &["What about them?"]),
+        (
+            "has anybody seen The Who",
+            &["The Who", "We heard The Who in Leeds once."],
+        ),
+        ("to be or not to be", &[]),
+    ] {
+        assert_eq!(
+            world.values(json!({"query": query})).await,
+            found,
+            "{query}"
+        );
+    }
+    // Replaced, it leads on.
+    world.say("ann", "lives_in", json!("There")).await;
+    world.say("ann", "lives_in", json!("Oslo")).await;
+    assert_eq!(
+        world
+            .values(json!({"query": "there", "predicate": "lives_in"}))
+            .await,
+        ["Oslo"]
+    );
+}

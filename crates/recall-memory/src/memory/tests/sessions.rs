@@ -256,3 +256,62 @@ async fn the_name_of_a_session_has_a_longest_length() {
         assert_eq!(told.is_err(), refused);
     }
 }
+
+/// Where too little was written to measure anything, what is known to belong together does.
+#[tokio::test]
+async fn on_a_fresh_memory_a_named_session_counts_and_a_guess_does_not() {
+    let question = "Where did the Albatross sail?";
+    for (session, found) in [(Some("call 7"), true), (None, false)] {
+        let world = World::text();
+        tell(&world, "k1", session, ASKED, "2026-05-01T10:00:00Z").await;
+        tell(&world, "k1", session, ANSWERED, "2026-05-01T10:00:01Z").await;
+        assert!(finds(&world, question, ASKED).await);
+        assert_eq!(
+            finds(&world, question, ANSWERED).await,
+            found,
+            "{session:?}"
+        );
+        // Another session is none of its business.
+        tell(
+            &world,
+            "k1",
+            Some("call 8"),
+            "Otto: Azores.",
+            "2026-05-01T10:00:02Z",
+        )
+        .await;
+        assert!(!finds(&world, question, "Otto: Azores.").await);
+    }
+}
+
+/// Each message has one word of the question; the texts beside them have as many in one place.
+#[tokio::test]
+async fn on_a_fresh_memory_messages_of_one_text_count_together() {
+    let world = World::text();
+    world
+        .ask(
+            Remember,
+            json!({"text": "A quilt is a blanket of many pieces, sewn by hand or machine."}),
+        )
+        .await;
+    let messages = json!([
+        {"role": "user", "content": "Have you finished the quilt?"},
+        {"role": "assistant", "content": "Nearly, the border is missing."},
+    ]);
+    world.ask(Remember, json!({"messages": messages})).await;
+    let found = world.ask(Recall, json!({"question": "quilt border"})).await;
+    let first = found["memories"][0]["text"].as_str().unwrap();
+    assert!(first.starts_with("User: Have you finished"), "{first}");
+}
+
+/// What was measured of many holds, whoever named what.
+#[tokio::test]
+async fn once_measured_named_sessions_of_strange_items_do_not_count() {
+    let world = World::text();
+    for no in 0..60 {
+        let text = format!("word{no} thing{no} matter{no}");
+        tell(&world, "k1", Some("all"), &text, "2026-05-01T10:00:00Z").await;
+    }
+    assert!(finds(&world, "word50", "word50 thing50 matter50").await);
+    assert!(!finds(&world, "word50", "word51 thing51 matter51").await);
+}

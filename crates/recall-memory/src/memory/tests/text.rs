@@ -282,9 +282,11 @@ async fn facts_read_as_sentences() {
         .await;
     assert_eq!(gone, json!({"forgotten": ["user prefers editor: zed"]}));
     let asked = world
-        .ask(Recall, json!({"question": "moved to zed editor"}))
+        .ask(Recall, json!({"question": "was my day fine"}))
         .await;
-    assert_eq!(asked["memories"][0]["text"], text);
+    let rest = &asked["memories"][0];
+    assert_eq!(rest["text"], "My day was fine. … It is fast.");
+    assert_eq!(rest["no_longer"], json!(["user prefers editor: zed"]));
 }
 
 #[tokio::test]

@@ -170,21 +170,26 @@ async fn without_a_model_nothing_is_said_of_vectors() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_hangs_or_fails_costs_a_second_once_and_words_answer() {
-    for mood in [HANGS, FAILS, MISCOUNTS] {
+    for (mood, why, words) in [
+        (HANGS, WhyNot::Slow, "in time"),
+        (FAILS, WhyNot::Failed, "could not be reached"),
+        (MISCOUNTS, WhyNot::Failed, "with a vector"),
+    ] {
         let (world, model) = told().await;
         model.be(mood);
         let began = tokio::time::Instant::now();
         let (rows, answer) = ask(&world, "hound").await;
         assert_eq!(rows, ["Rex is a hound."], "words answer alone");
-        let why = Vectors::Degraded(WhyNot::Unavailable);
-        assert_eq!(answer.coverage.indexes.vectors, why);
+        assert_eq!(answer.coverage.indexes.vectors, Vectors::Degraded(why));
         assert_eq!(answer.coverage.indexes.degraded(), ["vector"]);
-        assert!(answer.coverage.indexes.why().is_some());
+        assert!(answer.coverage.indexes.why().unwrap().contains(words));
         assert!(began.elapsed() <= Duration::from_millis(1_001));
         // It is left alone for a while, and asked again after that.
         let began = tokio::time::Instant::now();
         for _ in 0..100 {
-            assert_eq!(ask(&world, "hound").await.1.coverage.indexes.vectors, why);
+            let indexes = ask(&world, "hound").await.1.coverage.indexes;
+            assert_eq!(indexes.vectors, Vectors::Degraded(WhyNot::Resting));
+            assert!(indexes.why().unwrap().contains("a moment ago"));
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
         assert_eq!(world.memory.stats().embedding_failures, 1);

@@ -264,3 +264,91 @@ async fn broad_reads_of_the_past_are_of_the_past() {
     assert_eq!(values("2026-02-15T00:00:00Z").await, ["tea", "Rome"]);
     assert_eq!(values("2026-03-15T00:00:00Z").await, ["Rome", "tea"]);
 }
+
+/// Asked on 1 June 2026, a Monday.
+#[tokio::test]
+async fn a_question_of_time_alone_finds_what_is_of_that_time() {
+    let world = World::text();
+    for (text, at) in [
+        ("Otto bought 31 apples.", "2026-01-10T09:00:00Z"),
+        ("The kiln was repaired.", "2025-10-31T22:00:00Z"),
+        ("Mara sold the boat.", "2026-05-27T09:00:00Z"),
+        ("The valve leaks again.", "2026-05-31T09:00:00Z"),
+        (
+            "Supper is on October 31, bring bread.",
+            "2026-02-02T09:00:00Z",
+        ),
+    ] {
+        world
+            .ask(Remember, json!({"text": text, "observed_at": at}))
+            .await;
+    }
+    for (question, expected) in [
+        ("October 31", &["The kiln", "Supper", "Otto"][..]),
+        ("31st of October", &["The kiln", "Supper"]),
+        (
+            "What happened on 31 October 2025?",
+            &["The kiln", "Supper", "Otto"],
+        ),
+        ("2025-10-31", &["The kiln"]),
+        ("last week", &["The valve", "Mara"]),
+        ("What did I tell you last week?", &["The valve", "Mara"]),
+        ("anything new yesterday?", &["The valve"]),
+        ("in May", &["The valve", "Mara"]),
+        ("2025", &["The kiln"]),
+        // Nothing of that time, and no word either.
+        ("three weeks ago", &[]),
+        // With a word in it the word decides.
+        ("apples last week", &["Otto"]),
+        // No time at all.
+        ("what happened", &[]),
+    ] {
+        let answer = world
+            .answer(Recall, json!({"question": question}))
+            .await
+            .unwrap();
+        let found: Value = serde_json::from_slice(&answer.json).unwrap();
+        let rows: Vec<&str> = found["memories"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|row| row["text"].as_str())
+            .collect();
+        let same = rows.len() >= expected.len()
+            && rows
+                .iter()
+                .zip(expected)
+                .all(|(row, expected)| row.starts_with(expected))
+            && (expected.len() > 1 || rows.len() == expected.len() || question == "2025-10-31");
+        assert!(same, "{question}: {rows:?}");
+        assert_eq!(answer.coverage.left_out, 0, "{question}");
+        assert_eq!(
+            answer.coverage.considered as usize,
+            rows.len(),
+            "{question}"
+        );
+    }
+    // A replaced value of that time does not come back.
+    let typed = World::open();
+    typed
+        .said("user", "role", json!("cook"), "2026-05-28T00:00:00Z")
+        .await;
+    typed
+        .said("user", "role", json!("pilot"), "2026-05-30T00:00:00Z")
+        .await;
+    typed
+        .said("user", "likes", json!("tea"), "2026-05-29T00:00:00Z")
+        .await;
+    assert_eq!(
+        typed.values(json!({"query": "last week"})).await,
+        ["pilot", "tea"]
+    );
+    assert_eq!(
+        typed
+            .values(json!({"query": "last week", "predicate": "likes"}))
+            .await,
+        ["tea"]
+    );
+    let then = json!({"query": "yesterday", "as_of": "2026-05-29T12:00:00Z"});
+    assert_eq!(typed.values(then).await, ["cook"]);
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::search::NewItem;
+use crate::search::{NewItem, Place};
 
 const NOW: &str = "2024-05-17T12:00:00Z";
 
@@ -16,7 +16,15 @@ fn check(question: &str, expected: &str) {
             session: None,
             observed_at,
         };
-        items.push(&item, &[], 0);
+        items.push(
+            &item,
+            Place {
+                order: 0,
+                named: true,
+            },
+            &[],
+            0,
+        );
     }
     let date = |day: i32| {
         let at = Timestamp::from_second(i64::from(day) * 86_400)
@@ -80,7 +88,15 @@ fn days_near_the_interval_gain_less_the_farther_they_are() {
             session: None,
             observed_at,
         };
-        items.push(&item, &[], 0);
+        items.push(
+            &item,
+            Place {
+                order: 0,
+                named: true,
+            },
+            &[],
+            0,
+        );
     }
     let gains = gains(&items, "on 17 May", NOW.parse().unwrap());
     assert_eq!(gains.len(), 25);

@@ -65,7 +65,8 @@ fn letters_are_folded() {
 fn scripts_without_spaces_become_bigrams() {
     check("京都へ", "京都 都へ 京 都");
     check("猫", "猫");
-    check("ﾃﾚﾋﾞ", "テレ レビ");
+    check("ﾃﾚﾋﾞ", "てれ れび");
+    check("テレビ てれび", "てれ れび てれ れび");
     check("3月Rust", "3 月 rust");
     check("แมว", "แม มว");
     check("ແມວ", "ແມ ມວ");
@@ -79,6 +80,8 @@ fn scripts_with_endings_and_articles_lose_them() {
     check("مـــرحبا ٤٢", "مرحبا 42");
     check("Ёлки ёлка", "елк елк");
     check("दस्तावेज़ माँ २०", "दस्तावेज मां 20");
+    check("हिन्दी", "हिंदी + हिंद");
+    check("הכלבים", "הכלבימ + הכלב כלבימ כלב");
 }
 
 #[test]
@@ -94,4 +97,31 @@ fn long_words_are_cut() {
     let long = "x".repeat(100_000);
     check(&long, &"x".repeat(64));
     check(&format!("a{}", "\u{301}".repeat(100_000)), "a");
+}
+
+#[test]
+fn function_words_that_are_names_are_kept() {
+    check("The Who", "the who");
+    check("the who?", "the who");
+    check("It", "it");
+    check(
+        "Last week we saw The Who in Leeds",
+        "last week see leed + the who",
+    );
+    check("we saw the who in Leeds", "see leed");
+    // One alone begins a sentence, and every word of a heading has a capital letter.
+    check("The boat sank. It was old.", "boat sink old");
+    check("What Is The Name Of My Dog", "name dog");
+    check("WHAT IS THE name", "name");
+    check("And I went", "go");
+}
+
+#[test]
+fn dates_are_whole_as_well() {
+    check("on 2024-05-12.", "2024 05 12 + 2024-05-12");
+    check(
+        "12024-05-12 2024-05-123 2024-5-12",
+        "12024 05 12 2024 05 123 2024 5 12",
+    );
+    check("ü2024-05-12-06", "u2024 05 12 06 + 2024-05-12");
 }

@@ -6,7 +6,7 @@ fn check(subject: &str, note: bool, text: &str, expected: &[(&str, Option<&str>,
     let body = r#"{"kind": "fact", "subject": "x", "predicate": "note", "source": "user_stated",
         "observed_at": "2026-05-01T00:00:00Z", "value": "x"}"#;
     let event = Placed::decode("m-1", body.as_bytes()).unwrap().event;
-    let text = IndexText::new(text.to_owned(), Arc::from(subject), note, &event);
+    let text = IndexText::new(text.to_owned(), Arc::from(subject), note, false, &event);
     let items = text
         .items()
         .map(|item| (item.text, item.speaker, item.assistant));

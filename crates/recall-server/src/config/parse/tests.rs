@@ -366,6 +366,16 @@ fn a_model_needs_its_endpoint_and_its_name_and_none_is_guessed() {
         &[backend, "--embed-url=localhost", "--embed-model=m"],
         "must be a URL",
     );
+    let patience = |flags: &[&str]| read(flags, &[]).expect("good").extract_timeout.as_secs();
+    assert_eq!(patience(&[backend]), 30);
+    assert_eq!(patience(&[backend, "--extract-timeout=10m"]), 600);
+    for wrong in [
+        "--extract-timeout=500ms",
+        "--extract-timeout=11m",
+        "--extract-timeout=0",
+    ] {
+        refused(&[backend, wrong], "must be from 1s to 10m");
+    }
     refused(
         &[backend, "--embed-url=http://x/v1", "--embed-model= "],
         "must name a model",
