@@ -293,20 +293,20 @@ fn polign() -> anyhow::Result<Tally> {
 fn ownership() -> anyhow::Result<Tally> {
     build_programs()?;
     let mut tally = Tally::default();
-    let checker = |store, seconds| {
+    let checker = |store, faults| {
         let mut command = crate::shell::command(programs_dir().join("recall-ownership"));
         command
-            .args(["--store", store, "--seconds", seconds])
+            .args(["--store", store, "--faults", faults])
             .env("RECALL_BIN", programs_dir());
         command
     };
-    run_command(&mut checker("embedded", "20"))?;
+    run_command(&mut checker("embedded", "60"))?;
     tally.passed += 1;
     match no_python() {
         None => {
             let environment = python::environment(python::CURRENT)?;
             let database = python::program(&environment, "polign-server")?;
-            run_command(checker("polign", "40").env("RECALL_POLIGN_SERVER", database))?;
+            run_command(checker("polign", "60").env("RECALL_POLIGN_SERVER", database))?;
             tally.passed += 1;
         }
         Some(fix) if required("polign") => bail!("RECALL_REQUIRE names polign: {fix}"),

@@ -128,8 +128,10 @@ fn take_away(run: &Run, actors: &mut Actors, dice: &mut Dice, name: &str) {
         for body in &bodies {
             body.pause(true);
         }
-        run.tally
-            .count("client paused as its pod went", bodies.len());
+        run.tally.count(
+            "client paused as its pod went",
+            usize::from(!bodies.is_empty()),
+        );
         let ground = Arc::clone(&run.ground);
         actors.spawn(async move {
             ground.rest(sleep).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -64,8 +64,8 @@ pub enum Kind {
 /// One fault of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// When, since the start.
-    pub at: Duration,
+    /// How long after the one before.
+    pub after: Duration,
     /// What.
     pub kind: Kind,
     /// Whom it hits, of those that there are.
@@ -101,35 +101,56 @@ const SHARED_STORE: [Share; 5] = [
     (Kind::PauseStore, 30, (50, 1500)),
 ];
 
-/// The faults of a run: the same seed gives the same.
+/// So many faults, about so long after each other: the same seed gives the same.
 #[must_use]
-pub fn plan(seed: u64, store: Store, time: Duration, every: Duration) -> Vec<Fault> {
+pub fn plan(seed: u64, store: Store, count: usize, every: Duration) -> Vec<Fault> {
     let mut dice = Dice::new(seed, "faults");
     let mut shares: Vec<Share> = [&CLIENTS[..], &SERVERS, &OPERATOR].concat();
     if store != Store::Embedded {
         shares.extend(SHARED_STORE);
     }
-    let all: u64 = shares.iter().map(|(_, share, _)| share).sum();
     let every = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
-    let mut faults = Vec::new();
-    let mut at = Duration::from_secs(1);
-    loop {
-        at += dice.millis(every / 2, every * 3 / 2);
-        if at >= time {
-            return faults;
+    let mut fault = || {
+        let (kind, least, most) = draw(&shares, &mut dice);
+        Fault {
+            after: dice.millis(every / 2, every * 3 / 2),
+            kind,
+            pick: dice.roll(),
+            lasts: dice.millis(least, most),
         }
-        let mut lot = dice.below(all);
-        for (kind, share, (least, most)) in &shares {
-            if lot < *share {
-                faults.push(Fault {
-                    at,
-                    kind: *kind,
-                    pick: dice.roll(),
-                    lasts: dice.millis(*least, *most),
-                });
-                break;
-            }
-            lot -= share;
+    };
+    (0..count).map(|_| fault()).collect()
+}
+
+fn draw(shares: &[Share], dice: &mut Dice) -> (Kind, u64, u64) {
+    let all = shares.iter().map(|(_, share, _)| share).sum();
+    let mut lot = dice.below(all);
+    let mut drawn = shares.iter().skip_while(|(_, share, _)| {
+        let passed = lot >= *share;
+        lot = lot.saturating_sub(*share);
+        passed
+    });
+    let drawn = drawn.next().or(shares.last());
+    drawn.map_or((Kind::PauseClient, 0, 1), |(kind, _, (least, most))| {
+        (*kind, *least, *most)
+    })
+}
+
+impl Kind {
+    /// Whether it takes a server or the store away: such faults come one after another, so that there
+    /// is a time in between in which something can be done.
+    fn takes_away(self) -> bool {
+        match self {
+            Self::PauseClient | Self::KillClient | Self::ApiAway | Self::BreakLease => false,
+            Self::PauseServer
+            | Self::OversleepServer
+            | Self::OversleepAll
+            | Self::KillServer
+            | Self::StopServer
+            | Self::Front(_)
+            | Self::Back(_)
+            | Self::KillStore
+            | Self::PauseStore => true,
         }
     }
 }
@@ -141,19 +162,21 @@ pub fn plan(seed: u64, store: Store, time: Duration, every: Duration) -> Vec<Fau
 /// If something could not be started again.
 pub async fn inflict(run: &Run, plan: Vec<Fault>) -> anyhow::Result<()> {
     let mut under_way = JoinSet::new();
-    let start = tokio::time::Instant::now();
     for fault in plan {
-        tokio::time::sleep_until(start + fault.at).await;
+        tokio::time::sleep(fault.after).await;
         let run = run.clone();
-        under_way.spawn(async move { suffer(&run, fault).await });
-        while let Some(ended) = under_way.try_join_next() {
-            ended??;
+        let suffered = async move {
+            let suffered = suffer(&run, fault).await;
+            suffered.with_context(|| format!("{fault:?}"))
+        };
+        match fault.kind.takes_away() {
+            true => suffered.await?,
+            false => drop(under_way.spawn(suffered)),
         }
     }
-    while let Some(ended) = under_way.join_next().await {
-        ended??;
-    }
-    Ok(())
+    // Each ends what it began, whatever becomes of another: a client that was paused goes on.
+    let ended = under_way.join_all().await;
+    ended.into_iter().collect()
 }
 
 async fn suffer(run: &Run, fault: Fault) -> anyhow::Result<()> {
@@ -309,16 +332,16 @@ mod tests {
 
     #[test]
     fn a_seed_makes_the_same_plan_and_every_kind_of_fault_occurs() {
-        let (time, every) = (Duration::from_secs(600), Duration::from_millis(300));
-        let one = plan(1, Store::Polign, time, every);
-        assert_eq!(one, plan(1, Store::Polign, time, every));
-        assert_ne!(one, plan(2, Store::Polign, time, every));
+        let (count, every) = (2000, Duration::from_millis(300));
+        let one = plan(1, Store::Polign, count, every);
+        assert_eq!(one.len(), count);
+        assert_eq!(one, plan(1, Store::Polign, count, every));
+        assert_ne!(one, plan(2, Store::Polign, count, every));
         for (kind, ..) in [&CLIENTS[..], &SERVERS, &OPERATOR, &SHARED_STORE].concat() {
             assert!(one.iter().any(|fault| fault.kind == kind), "{kind:?}");
         }
-        let embedded = plan(1, Store::Embedded, time, every);
+        let embedded = plan(1, Store::Embedded, count, every);
         let shared = |kind| matches!(kind, Kind::Back(_) | Kind::KillStore | Kind::PauseStore);
         assert!(embedded.iter().all(|fault| !shared(fault.kind)));
-        assert!(one.windows(2).all(|two| two[0].at < two[1].at));
     }
 }

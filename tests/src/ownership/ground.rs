@@ -198,13 +198,16 @@ impl Ground {
             let url = format!("{}{path}", self.next());
             let sent = self.http.send(method, &url, &headers, body.to_owned());
             let answer = tokio::time::timeout(Duration::from_secs(4), sent).await;
-            match answer {
+            let last = match answer {
                 Ok(Ok(answer)) if answer.status < 500 => return Ok(answer),
-                _ => ensure!(
-                    began.elapsed() < RECOVERY,
-                    "no server answers {method} {path}"
-                ),
-            }
+                Ok(Ok(answer)) => answer.json().to_string(),
+                Ok(Err(error)) => format!("{error:#}"),
+                Err(_) => "no answer".to_owned(),
+            };
+            ensure!(
+                began.elapsed() < RECOVERY,
+                "no server does {method} {path}: {last}"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -271,8 +274,9 @@ impl Ground {
             let server = server.as_ref().context("every server was started again")?;
             let ready = format!("{}/readyz", server.admin_url);
             loop {
-                let answer = self.http.send("GET", &ready, &[], "").await;
-                if answer.is_ok_and(|answer| answer.status == 200) {
+                let sent = self.http.send("GET", &ready, &[], "");
+                let answer = tokio::time::timeout(Duration::from_secs(2), sent).await;
+                if answer.is_ok_and(|sent| sent.is_ok_and(|answer| answer.status == 200)) {
                     break;
                 }
                 let log = recall_testkit::process::tail(&server.log);
