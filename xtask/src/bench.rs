@@ -1,5 +1,6 @@
 //! Measuring this server beside the published one: the same machine, the same load, in turns.
 
+mod agents;
 mod compare;
 mod http;
 mod kill;
@@ -81,7 +82,10 @@ enum Scenario {
     Scale,
     /// `kill -9` during writes.
     Kill,
-    /// Keys that die on one of three servers, and reads after writes to another.
+    /// Turns recorded beside the store's bare rate, and the resume of an agent with a long past.
+    Agents,
+    /// Keys that die on one of three servers, reads after writes to another, and agents whose pod is
+    /// replaced.
     Replicas,
     /// Recall, query and remember of both servers on one polign_db.
     Polign,
@@ -166,6 +170,7 @@ impl Scenario {
             Self::TextRecall => "text-recall",
             Self::Scale => "scale",
             Self::Kill => "kill",
+            Self::Agents => "agents",
             Self::Replicas => "replicas",
             Self::Polign => "polign",
         }
@@ -211,6 +216,9 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     }
     if wanted(Scenario::Scale) {
         bench.scale(&mut report)?;
+    }
+    if wanted(Scenario::Agents) {
+        agents::run(&bench.plan, &bench.dir, &bench.admin_key_file, &mut report)?;
     }
     if wanted(Scenario::Replicas) && python::available() {
         replicas::run(bench.plan.deaths, bench.plan.pairs, &mut report)?;
