@@ -251,7 +251,11 @@ fn build() -> anyhow::Result<()> {
             "--package=recall-testkit",
             "--bins",
         ][..],
-        &["--package=recall-store-embedded", "--example=group_commit"],
+        &[
+            "--package=recall-store-embedded",
+            "--example=group_commit",
+            "--example=append",
+        ],
         &["--package=recall-keys", "--example=key_check"],
         &["--package=recall-e2e", "--bin=recall-replicas"],
     ] {
@@ -294,6 +298,14 @@ fn shares(report: &mut Report) {
 fn bare_commits(dir: &Path, group: usize) -> anyhow::Result<f64> {
     let mut program = Command::new(sides::programs_dir().join("examples/group_commit"));
     let rate = output(program.arg(dir).arg(group.to_string()))?;
+    Ok(rate.trim().parse()?)
+}
+
+/// The records a second that the embedded store alone makes durable for so many callers, each of
+/// which waits for its own.
+fn bare_appends(dir: &Path, callers: usize) -> anyhow::Result<f64> {
+    let mut program = Command::new(sides::programs_dir().join("examples/append"));
+    let rate = output(program.arg(dir).arg(callers.to_string()))?;
     Ok(rate.trim().parse()?)
 }
 

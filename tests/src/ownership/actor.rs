@@ -320,12 +320,11 @@ impl Actor {
         self.unless_lost(&answer)
     }
 
-    /// What the briefing advises: an action that only reads or has a key is run again, one that acts
-    /// outside only if it is not said to be of unknown outcome.
+    /// What the briefing advises: an action is run again unless it warns of that.
     async fn carry_on(&mut self, action: &Pending) -> Result<(), Stop> {
-        match (action.class, action.status.as_str()) {
-            (Class::External, "unknown") => self.finish(action.seq).await,
-            (class, _) => self.run(action.seq, &action.job, class).await,
+        match action.warned() {
+            true => self.finish(action.seq).await,
+            false => self.run(action.seq, &action.job, action.class).await,
         }
     }
 
@@ -459,9 +458,14 @@ fn word(class: Class) -> &'static str {
 
 fn taken(answer: &Value, settles: bool) -> Option<Taken> {
     let pending = answer["pending_actions"].as_array();
+    let briefing = answer["briefing"].as_str()?;
     let action = |action: &Value| {
+        let seq = action["seq"].as_u64()?;
+        let line = format!("- action {seq}: ");
+        let advice = briefing.lines().find(|text| text.starts_with(&line));
         Some(Pending {
-            seq: action["seq"].as_u64()?,
+            seq,
+            advice: advice.unwrap_or_default().to_owned(),
             job: action["args"].as_str()?.to_owned(),
             class: serde_json::from_value(action["class"].clone()).ok()?,
             status: action["status"].as_str()?.to_owned(),

@@ -110,6 +110,16 @@ pub struct Pending {
     pub status: String,
     /// Its key.
     pub key: String,
+    /// What the briefing says about it.
+    pub advice: String,
+}
+
+impl Pending {
+    /// Whether the briefing warns of running it again.
+    #[must_use]
+    pub fn warned(&self) -> bool {
+        self.advice.contains("Do not run it again")
+    }
 }
 
 /// An action that was begun.

@@ -120,8 +120,7 @@ pub fn totals(log: &[Entry]) -> Totals {
         match &entry.did {
             Did::Take(Answer::Done(taken)) => {
                 epochs.insert((&entry.agent, taken.epoch));
-                let unknown = |p: &&super::log::Pending| p.status == "unknown";
-                totals.warned += taken.pending.iter().filter(unknown).count();
+                totals.warned += taken.pending.iter().filter(|p| p.warned()).count();
             }
             Did::Run(_, Class::External) => totals.external += 1,
             Did::Read(Answer::Done(_)) => totals.reads += 1,
@@ -456,7 +455,8 @@ impl<'a> Case<'a> {
     }
 
     /// Whoever takes the agent is told of every action that was begun before and not ended: of an
-    /// external one that its outcome is unknown, of an idempotent one the key it began with.
+    /// external one that its outcome is unknown and that it must not run again, of an idempotent one
+    /// the key it began with.
     fn advice(&self, violations: &mut Vec<Violation>) {
         let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
         for entry in &self.log {
@@ -477,7 +477,10 @@ impl<'a> Case<'a> {
                     Class::External => "unknown",
                     Class::Pure | Class::Idempotent => "started",
                 };
-                let told = pending.is_some_and(|p| p.status == wanted && p.key == begun.key);
+                let told = pending.is_some_and(|p| {
+                    let warned = p.warned() == (*class == Class::External);
+                    p.status == wanted && p.key == begun.key && warned
+                });
                 if !told {
                     let found = format!(
                         "{} took epoch {} and was told of the {class:?} action {job:?}: {pending:?}",

@@ -10,7 +10,7 @@ use super::load::{self, Load, Measured};
 use super::report::{Bound, Report, median};
 use super::requests::{self, Dice};
 use super::sides::Side;
-use super::{Plan, bare_commits};
+use super::{Plan, bare_appends, bare_commits};
 use crate::http::request;
 use crate::shell::say;
 
@@ -39,34 +39,51 @@ pub(super) fn run(
     resumes(&side, plan, report)
 }
 
-/// Turns of many agents beside what redb alone makes durable, round by round: the disk is not the
-/// same a minute later.
+/// Turns of many agents beside what the store alone makes durable, round by round: the machine is not
+/// the same a minute later.
 fn turns(side: &Side, plan: &Plan, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
     for number in 0..AGENTS {
         tool(side, "agent_resume", &name(number), json!({}))?;
     }
-    let (mut rates, mut bares, mut shares) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut next, mut p50) = (0, Vec::new());
+    let (mut rates, mut p50, mut next) = (Vec::new(), Vec::new(), 0);
+    let (mut bare, mut of_bare) = (Vec::new(), Vec::new());
+    let (mut redb, mut of_redb) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {
         record(side, plan, plan.warm_up, &mut next)?;
-        let bare = bare_commits(dir, plan.connections)?;
+        bare.push(bare_appends(dir, plan.connections)?);
         let measured = record(side, plan, plan.round, &mut next)?;
+        redb.push(bare_commits(dir, plan.connections)?);
         rates.push(measured.rate());
         p50.push(measured.percentile(0.5));
-        shares.push(measured.rate() / bare);
-        bares.push(bare);
+        of_bare.extend(bare.last().map(|bare| measured.rate() / bare));
+        of_redb.extend(redb.last().map(|redb| measured.rate() / redb));
     }
     recorded(side, next)?;
-    let rate = median(&mut rates);
-    report.figure("record_turn, 32 callers", rate, "/s", Bound::None);
-    let p50 = median(&mut p50);
-    report.figure("record_turn, 32 callers, p50", p50, "ms", Bound::None);
-    let bare = median(&mut bares);
-    let text = "redb alone beside it, as many events a commit";
-    report.figure(text, bare, "/s", Bound::None);
-    let share = median(&mut shares);
-    let text = "record_turn rate / redb alone, round by round";
-    report.figure(text, share, "", Bound::AtLeast(0.6));
+    let callers = plan.connections;
+    let mut figure = |name: String, values: &mut Vec<f64>, unit, bound| {
+        report.figure(name, median(values), unit, bound);
+    };
+    let none = Bound::None;
+    figure(
+        format!("record_turn, {callers} callers"),
+        &mut rates,
+        "/s",
+        none,
+    );
+    figure(
+        format!("record_turn, {callers} callers, p50"),
+        &mut p50,
+        "ms",
+        none,
+    );
+    let name = format!("the store's appends, {callers} callers");
+    figure(name, &mut bare, "/s", none);
+    let name = "record_turn rate / the store's, round by round".to_owned();
+    figure(name, &mut of_bare, "", Bound::AtLeast(0.6));
+    let name = "redb alone, as many events a commit as callers".to_owned();
+    figure(name, &mut redb, "/s", none);
+    let name = "record_turn rate / redb alone, round by round".to_owned();
+    figure(name, &mut of_redb, "", none);
     Ok(())
 }
 
