@@ -26,6 +26,10 @@ fn take(epoch: u64, turn_seq: u64, pending: &[(u64, &str, Class, &str, &str)]) -
             class: *class,
             status: (*status).to_owned(),
             key: (*key).to_owned(),
+            advice: match *status {
+                "unknown" => "Do not run it again.".to_owned(),
+                _ => "Run it again.".to_owned(),
+            },
         });
     Did::Take(Answer::Done(Taken {
         epoch,
@@ -301,6 +305,17 @@ fn a_taker_who_is_told_wrong_of_an_action_is_found() {
     let started = [(1, "job", Class::External, "started", "key 1")];
     check(&external(&started, &[]), stored(), &[Breach::Advice]);
     check(&external(&[], &[]), stored(), &[Breach::Advice]);
+}
+
+#[test]
+fn a_taker_who_is_advised_to_run_an_external_action_again_is_found() {
+    let told = [(1, "job", Class::External, "unknown", "key 1")];
+    let mut log = external(&told, &["a"]);
+    if let Did::Take(Answer::Done(taken)) = &mut log[2].did {
+        taken.pending[0].advice = "Run it again.".to_owned();
+    }
+    let stored = kept(&[], &[(1, "job", "unknown")]);
+    check(&log, stored, &[Breach::Advice]);
 }
 
 #[test]
