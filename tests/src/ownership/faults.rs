@@ -74,6 +74,10 @@ pub struct Fault {
     pub lasts: Duration,
 }
 
+/// How long a server that was started again is waited for; on a shared store it waits five seconds
+/// itself.
+const RESTART: Duration = Duration::from_secs(20);
+
 /// What can go wrong, how often in a thousand, and for how many milliseconds.
 type Share = (Kind, u64, (u64, u64));
 
@@ -206,6 +210,10 @@ async fn suffer(run: &Run, fault: Fault) -> anyhow::Result<()> {
             }
             tokio::time::sleep(lasts).await;
             ground.launch(slot, &mut server)?;
+            // Until it serves, the next server that goes would leave nobody.
+            if let Some(server) = server.as_ref() {
+                ground.ready(server, RESTART).await;
+            }
             match fault.kind {
                 Kind::KillServer => "server killed",
                 _ => "server stopped",

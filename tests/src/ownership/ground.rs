@@ -268,23 +268,29 @@ impl Ground {
                 back.set(Net::Whole);
             }
         }
-        let began = Instant::now();
         for slot in &self.slots {
             let server = slot.server.lock().await;
             let server = server.as_ref().context("every server was started again")?;
-            let ready = format!("{}/readyz", server.admin_url);
-            loop {
-                let sent = self.http.send("GET", &ready, &[], "");
-                let answer = tokio::time::timeout(Duration::from_secs(2), sent).await;
-                if answer.is_ok_and(|sent| sent.is_ok_and(|answer| answer.status == 200)) {
-                    break;
-                }
-                let log = recall_testkit::process::tail(&server.log);
-                ensure!(began.elapsed() < RECOVERY, "it does not recover: {log}");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            let log = || recall_testkit::process::tail(&server.log);
+            let ready = self.ready(server, RECOVERY).await;
+            ensure!(ready, "it does not recover: {}", log());
         }
         Ok(())
+    }
+
+    /// Waits until a server is ready; whether it was within that time.
+    pub async fn ready(&self, server: &Server, patience: Duration) -> bool {
+        let began = Instant::now();
+        let url = format!("{}/readyz", server.admin_url);
+        while began.elapsed() < patience {
+            let sent = self.http.send("GET", &url, &[], "");
+            let answer = tokio::time::timeout(Duration::from_secs(2), sent).await;
+            if answer.is_ok_and(|sent| sent.is_ok_and(|answer| answer.status == 200)) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        false
     }
 
     /// What the store holds, as `recall-server export` tells once all servers have ended. Leaves the
