@@ -174,7 +174,7 @@ fn judge(entries: &[log::Entry], stored: &stored::Stored) -> anyhow::Result<()> 
         "{} promises broken",
         violations.len()
     );
-    let meant = totals.acknowledged > 100
+    let meant = totals.acknowledged > 50
         && totals.refused > 0
         && totals.unknown > 0
         && totals.takeovers > 10
