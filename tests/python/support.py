@@ -118,7 +118,7 @@ class Space:
             message["params"] = params
         return self.server.send("POST", "/mcp", message, self.key, headers)
 
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """The result object of a tools/call."""
         reply = self.rpc("tools/call", {"name": tool, "arguments": arguments})
         assert reply.status == 200, (reply.status, reply.body)

@@ -303,3 +303,164 @@ def test_no_input_makes_a_call_hang(any_space):
     for body in (b'{"text":"\\ud800"}', b'{"question":"\\ud800"}', b'{"query":"\\ud800"}', b'{"query":"' + b"a " * 2_000 + b'"}'):
         for operation in ("remember", "recall"):
             assert any_space.post(operation, body).status < 500
+
+
+def key_of(space, **fields) -> Space:
+    """Another key of the same namespace."""
+    return Space(space.server, space.server.mint(namespace=space.namespace, **fields)["key"], space.namespace)
+
+
+def tool(space, name: str, /, **arguments):
+    """What an agent tool answers, which must succeed."""
+    result = space.call(name, agent_id="coder", **arguments)
+    assert result["isError"] is False, (name, arguments, result)
+    return json.loads(result["content"][0]["text"])
+
+
+def refusal(space, name: str, /, **arguments) -> str:
+    """The words with which an agent tool refuses."""
+    result = space.call(name, agent_id="coder", **arguments)
+    assert result["isError"] is True, (name, arguments, result)
+    return result["content"][0]["text"]
+
+
+def turn(content: str, **more) -> dict:
+    return {"role": "user", "content": content, **more}
+
+
+# Whose session may do what differs from the published server (docs/resume.md).
+@pytest.fixture(params=[pytest.param(surface, marks=pytest.mark.ours) for surface in ("typed", "text")])
+def agents(request: pytest.FixtureRequest, servers) -> Space:
+    """A fresh namespace on each surface with agent tools by turns."""
+    return servers[request.param].space()
+
+
+def test_a_resumed_run_repeats_its_side_effects(agents):
+    """langchain-ai/langgraph#6577, #6208: an external action that a crash cut off is listed as unknown, and nothing says to run it again."""
+    first, second = key_of(agents, session="pod-1"), key_of(agents, session="pod-2")
+    tool(first, "agent_resume")
+    begun = tool(first, "begin_action", tool="send_mail", **{"class": "external"}, args="to ada")
+    context = tool(second, "agent_resume")
+    [action] = context["pending_actions"]
+    assert (action["seq"], action["status"], action["key"]) == (begun["seq"], "unknown", begun["key"])
+    assert "send_mail" in context["briefing"] and "do not run it again" in context["briefing"].lower()
+    assert "lease was lost" in refusal(first, "end_action", seq=begun["seq"], status="done")
+    ended = tool(second, "end_action", seq=begun["seq"], status="done", resolution="found in the outbox")
+    assert ended["status"] == "done" and tool(second, "pending_actions") == []
+
+
+def test_a_recoverer_with_a_stale_view_runs_what_it_no_longer_owns(agents):
+    """dbos-inc/dbos-transact-py#742: every kind of write of a replaced owner is refused, and readers see its successor's alone."""
+    old, new = key_of(agents, session="a"), key_of(agents, session="b")
+    first = tool(old, "agent_resume")["epoch"]
+    tool(old, "record_turn", **turn("old"))
+    assert tool(new, "agent_resume")["epoch"] > first
+    tool(new, "record_turn", **turn("new"))
+    for name, arguments in (
+        ("record_turn", turn("late")),
+        ("update_working_state", {"goal": "late"}),
+        ("agent_milestone", {"name": "late"}),
+        ("store_output", {"content": "late"}),
+        ("set_pointer", {"name": "late", "type": "object", "fields": {"uri": "file:///late"}}),
+        ("begin_action", {"tool": "late", "class": "external"}),
+    ):
+        assert "lease was lost" in refusal(old, name, **arguments), name
+    assert "late" not in json.dumps(tool(new, "agent_context"))
+    assert [each["content"] for each in tool(agents, "recent_turns")] == ["old", "new"]
+
+
+def test_recovery_adopts_what_the_same_holder_is_running(agents):
+    """dbos-inc/dbos-transact-java#491: the same holder resumes many times at once and is one owner with one epoch."""
+    with ThreadPoolExecutor(8) as pool:
+        contexts = list(pool.map(lambda _: tool(agents, "agent_resume"), range(8)))
+    assert len({context["epoch"] for context in contexts}) == 1, contexts
+    named = key_of(agents, session="one")
+    tool(agents, "agent_release")
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: named.call("agent_resume", agent_id="coder"), range(8)))
+    texts = [result["content"][0]["text"] for result in results if result["isError"]]
+    assert len(texts) == 7 and all("call agent_release first" in text for text in texts), results
+
+
+def test_parallel_appends_report_success_and_overwrite_each_other(agents):
+    """vectorize-io/hindsight PR 3395: twenty at once are twenty turns without a gap; one message sent by all is one."""
+    tool(agents, "agent_resume")
+    with ThreadPoolExecutor(20) as pool:
+        turns = list(pool.map(lambda n: tool(agents, "record_turn", **turn(f"turn {n}")), range(20)))
+        same = list(pool.map(lambda _: tool(agents, "record_turn", **turn("once", message_id="m")), range(20)))
+    assert sorted(each["seq"] for each in turns) == list(range(1, 21))
+    assert {each["seq"] for each in same} == {21}
+    kept = {each["seq"]: each["content"] for each in tool(agents, "recent_turns", limit=100)}
+    assert kept == {each["seq"]: each["content"] for each in turns} | {21: "once"}
+
+
+def test_parallel_updates_of_the_working_state_lose_some(agents):
+    """vectorize-io/hindsight PR 3395, one object further: updates of different fields at once are all kept, each a version."""
+    tool(agents, "agent_resume")
+    fields = {name: f"the {name}" for name in ("goal", "progress", "focus", "notes")}
+    with ThreadPoolExecutor(4) as pool:
+        states = list(pool.map(lambda item: tool(agents, "update_working_state", **dict([item])), fields.items()))
+    assert sorted(state["version"] for state in states) == [1, 2, 3, 4]
+    state = tool(agents, "agent_context")["working_state"]
+    assert {name: state[name] for name in fields} == fields
+
+
+def test_two_ends_of_one_action_both_win(agents):
+    """Two processes of one pod end the same action at once: one is acknowledged, and that is what stays."""
+    tool(agents, "agent_resume")
+    seq = tool(agents, "begin_action", tool="deploy", **{"class": "external"})["seq"]
+    end = lambda n: agents.call("end_action", agent_id="coder", seq=seq, status=("done", "failed")[n % 2], result=str(n))
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(end, range(6)))
+    won = [json.loads(r["content"][0]["text"]) for r in results if not r["isError"]]
+    assert len(won) == 1, results
+    assert all("has ended already" in r["content"][0]["text"] for r in results if r["isError"]), results
+
+
+def test_an_abandoned_action_blocks_those_behind_it(agents):
+    """dbos-inc/dbos-transact-py#805."""
+    tool(agents, "agent_resume")
+    tool(agents, "begin_action", tool="stuck", **{"class": "external"})
+    for n in range(5):
+        seq = tool(agents, "begin_action", tool=f"next-{n}", **{"class": "pure"})["seq"]
+        assert tool(agents, "end_action", seq=seq, status="done")["status"] == "done"
+    assert [action["tool"] for action in tool(agents, "pending_actions")] == ["stuck"]
+
+
+def test_looking_before_taking_over_changes_something(agents):
+    """restatedev/restate#4312: a resume without the lease leaves the agent as it is, for its owner and for an operator."""
+    owner, looker = key_of(agents, session="a"), key_of(agents, session="b")
+    tool(owner, "agent_resume")
+    tool(owner, "record_turn", **turn("half done"))
+    tool(owner, "begin_action", tool="deploy", **{"class": "external"})
+
+    def everything():
+        seen = agents.server.send("GET", f"/v1/agents/coder?namespace={agents.namespace}", key=agents.server.admin_key)
+        assert seen.status == 200, seen.body
+        lease = {name: value for name, value in seen.json["lease"].items() if name != "expires_at"}
+        return {**seen.json, "lease": lease}
+
+    before = everything()
+    context = tool(looker, "agent_resume", defer_lease=True)
+    assert context["lease_held"] is False and context["held_by"], context
+    assert context["recent_turns"][0]["content"] == "half done"
+    assert "lease not acquired" in refusal(looker, "record_turn", **turn("mine"))
+    assert everything() == before
+    assert tool(owner, "record_turn", **turn("done"))["seq"] == 2
+
+
+def test_the_second_resume_loses_what_was_kept(agents):
+    """e2b-dev/E2B#884, #736, #582: ten rounds of crash and resume, one record each, all there in order."""
+    for n in range(10):
+        process = key_of(agents, session=f"pod-{n}")
+        context = tool(process, "agent_resume")
+        assert context["turn_seq"] == n and context["fresh"] is (n == 0)
+        tool(process, "record_turn", **turn(f"round {n}"))
+        tool(process, "store_output", content=f"output of round {n}")
+    kept = tool(agents, "recent_turns", limit=100)
+    assert [(each["seq"], each["content"]) for each in kept] == [(n + 1, f"round {n}") for n in range(10)]
+    context = tool(key_of(agents, session="last"), "agent_resume")
+    references = [output["ref"] for output in context["outputs"]]
+    assert len(references) == len(set(references)) == 10, references
+    contents = {tool(agents, "fetch_output", ref=reference)["content"] for reference in references}
+    assert contents == {f"output of round {n}" for n in range(10)}

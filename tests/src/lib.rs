@@ -2,6 +2,7 @@
 //! real or simulated.
 
 pub mod http;
+pub mod ownership;
 pub mod programs;
 pub mod world;
 

@@ -1,5 +1,6 @@
 //! Measuring this server beside the published one: the same machine, the same load, in turns.
 
+mod agents;
 mod compare;
 mod http;
 mod idle;
@@ -100,7 +101,10 @@ enum Scenario {
     Sqlite,
     /// `kill -9` during writes.
     Kill,
-    /// Keys that die on one of three servers, and reads after writes to another.
+    /// Turns recorded beside the store's bare rate, and the resume of an agent with a long past.
+    Agents,
+    /// Keys that die on one of three servers, reads after writes to another, and agents whose pod is
+    /// replaced.
     Replicas,
     /// Recall, query and remember of both servers on one polign_db.
     Polign,
@@ -208,6 +212,7 @@ impl Scenario {
             Self::Overload => "overload",
             Self::Sqlite => "sqlite",
             Self::Kill => "kill",
+            Self::Agents => "agents",
             Self::Replicas => "replicas",
             Self::Polign => "polign",
             Self::Observing => "observing",
@@ -275,6 +280,9 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     if wanted(Scenario::Sqlite) && python::available() {
         sqlite::run(plan, dir, key, &mut report)?;
     }
+    if wanted(Scenario::Agents) {
+        agents::run(&bench.plan, &bench.dir, &bench.admin_key_file, &mut report)?;
+    }
     if wanted(Scenario::Replicas) && python::available() {
         replicas::run(bench.plan.deaths, bench.plan.pairs, &mut report)?;
     }
@@ -311,7 +319,11 @@ fn build() -> anyhow::Result<()> {
             "--package=recall-testkit",
             "--bins",
         ][..],
-        &["--package=recall-store-embedded", "--example=group_commit"],
+        &[
+            "--package=recall-store-embedded",
+            "--example=group_commit",
+            "--example=append",
+        ],
         &["--package=recall-keys", "--example=key_check"],
         &["--package=recall-api", "--example=metrics_cost"],
         &["--package=recall-e2e", "--bin=recall-replicas"],
@@ -355,6 +367,14 @@ fn shares(report: &mut Report) {
 fn bare_commits(dir: &Path, group: usize) -> anyhow::Result<f64> {
     let mut program = Command::new(sides::programs_dir().join("examples/group_commit"));
     let rate = output(program.arg(dir).arg(group.to_string()))?;
+    Ok(rate.trim().parse()?)
+}
+
+/// The records a second that the embedded store alone makes durable for so many callers, each of
+/// which waits for its own.
+fn bare_appends(dir: &Path, callers: usize) -> anyhow::Result<f64> {
+    let mut program = Command::new(sides::programs_dir().join("examples/append"));
+    let rate = output(program.arg(dir).arg(callers.to_string()))?;
     Ok(rate.trim().parse()?)
 }
 

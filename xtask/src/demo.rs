@@ -7,6 +7,7 @@ mod local;
 mod network;
 mod pods;
 mod report;
+mod restart;
 mod rights;
 mod shared;
 mod tls;

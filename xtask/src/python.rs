@@ -15,6 +15,8 @@ pub(crate) const FIX: &str = "install Python 3.11 or later with its venv module"
 pub(crate) const CURRENT: &str = "tests/python/requirements.txt";
 /// What checks the server against its OpenAPI document.
 pub(crate) const OPENAPI: &str = "tests/openapi/requirements.txt";
+/// The published adapter for LangGraph.
+pub(crate) const LANGGRAPH: &str = "tests/langgraph/requirements.txt";
 pub(crate) const OLDER: &str = "tests/python/requirements-016.txt";
 
 /// Whether there is a Python that can make an environment.

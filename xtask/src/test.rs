@@ -16,8 +16,8 @@ use crate::{chart, demo, npm, python};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, rmcp, k8s, polign, python,
-    /// differential, mcp, chart, demo, pods.
+    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, rmcp, k8s, polign, ownership,
+    /// python, differential, mcp, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// So many inputs for each reader in the part fuzz, such as a million for a night.
@@ -44,7 +44,7 @@ struct Part {
     run: fn(&Args) -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part {
         name: "rust",
         covered: false,
@@ -86,6 +86,12 @@ const PARTS: [Part; 13] = [
         covered: false,
         missing: no_python,
         run: |_| polign(),
+    },
+    Part {
+        name: "ownership",
+        covered: false,
+        missing: || None,
+        run: |_| ownership(),
     },
     Part {
         name: "python",
@@ -304,6 +310,36 @@ fn polign() -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
+/// Every agent has one owner at a time and nothing acknowledged is lost, under faults: a short run of
+/// the ownership checker on each store that has leases. docs/resume.md has the long form.
+fn ownership() -> anyhow::Result<Tally> {
+    build_programs()?;
+    let mut tally = Tally::default();
+    let checker = |store, faults| {
+        let mut command = crate::shell::command(programs_dir().join("recall-ownership"));
+        command
+            .args(["--store", store, "--faults", faults])
+            .env("RECALL_BIN", programs_dir());
+        command
+    };
+    run_command(&mut checker("embedded", "60"))?;
+    tally.passed += 1;
+    match no_python() {
+        None => {
+            let environment = python::environment(python::CURRENT)?;
+            let database = python::program(&environment, "polign-server")?;
+            run_command(checker("polign", "60").env("RECALL_POLIGN_SERVER", database))?;
+            tally.passed += 1;
+        }
+        Some(fix) if required("polign") => bail!("RECALL_REQUIRE names polign: {fix}"),
+        Some(fix) => {
+            say(&format!("skipped: ownership on polign_db ({fix})"));
+            tally.skipped += 1;
+        }
+    }
+    Ok(tally)
+}
+
 /// The integration tests of a package as a program that is built.
 fn test_program(package: &str) -> anyhow::Result<Command> {
     build_programs()?;
@@ -428,12 +464,17 @@ fn python_clients() -> anyhow::Result<Tally> {
             .envs(servers.environment());
         tally += count(&mut command)?;
     }
-    let mut command = python::python(&python::environment(python::OPENAPI)?);
-    command
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
-        .current_dir(root().join("tests/openapi"))
-        .envs(servers.environment());
-    tally += count(&mut command)?;
+    for (requirements, folder) in [
+        (python::OPENAPI, "tests/openapi"),
+        (python::LANGGRAPH, "tests/langgraph"),
+    ] {
+        let mut command = python::python(&python::environment(requirements)?);
+        command
+            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"])
+            .current_dir(root().join(folder))
+            .envs(servers.environment());
+        tally += count(&mut command)?;
+    }
     Ok(tally)
 }
 

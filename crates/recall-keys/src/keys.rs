@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use recall_store::{
     Batch, Clock, Namespace, Precondition, Record, RecordKind, RecordWrite, Store, Version,
 };
 use secrecy::{ExposeSecret, SecretString};
+use subtle::ConstantTimeEq;
 
 use crate::cache::{Cache, Entry};
 use crate::error::Error;
@@ -161,6 +162,8 @@ pub(crate) struct Inner {
     pub(crate) metrics: Metrics,
     pub(crate) gone: GonePods,
     fixed: HashMap<KeyHash, Arc<Grant>>,
+    /// A key that is good and not in the store yet.
+    pub(crate) awaited: RwLock<Option<KeyHash>>,
 }
 
 impl fmt::Debug for Keys {
@@ -208,6 +211,7 @@ impl Keys {
                 metrics,
                 gone: GonePods::new(),
                 fixed,
+                awaited: RwLock::default(),
             }),
         }
     }
@@ -340,7 +344,13 @@ impl Inner {
             return Ok(Arc::clone(grant));
         }
         let id = id_of(key).ok_or(Error::Unauthenticated)?;
-        let entry = self.cache.get(&id, || self.load(&id)).await?;
+        let entry = match self.cache.get(&id, || self.load(&id)).await {
+            Err(Error::Unauthenticated) if self.awaits(key) => {
+                let reason = "the bootstrap key is not registered yet";
+                return Err(recall_store::Error::unavailable(reason).into());
+            }
+            found => found?,
+        };
         if !entry.is_key(&hash(key)) {
             return Err(Error::Unauthenticated);
         }
@@ -359,6 +369,11 @@ impl Inner {
             return Err(Error::Unauthenticated);
         }
         Ok(Arc::clone(&self.cache.put(fresh).await.grant))
+    }
+
+    fn awaits(&self, key: &str) -> bool {
+        let awaited = self.awaited.read().unwrap_or_else(PoisonError::into_inner);
+        awaited.is_some_and(|awaited| awaited.ct_eq(&hash(key)).into())
     }
 
     async fn load(&self, id: &KeyId) -> Result<Entry, Error> {

@@ -1,5 +1,7 @@
 //! Minting on an admin's word, and the bootstrap key.
 
+use std::sync::PoisonError;
+
 use jiff::Timestamp;
 use recall_store::{Batch, Precondition};
 use secrecy::{ExposeSecret, SecretString};
@@ -7,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::error::Error;
 use crate::keys::{CONFLICT_TRIES, Inner, Keys, Minted, Spec, too_many_conflicts, write_of};
 use crate::record::{KeyId, KeyRecord, Reach, check_texts};
-use crate::text::{hash, id_of, new_key};
+use crate::text::{KeyHash, hash, id_of, new_key};
 
 const BOOTSTRAP_NOTE: &str = "bootstrap admin key";
 
@@ -60,6 +62,24 @@ impl Keys {
         self.inner.draft(&spec).map(|(key, _)| key)
     }
 
+    /// Says that this key will be [registered](Self::bootstrap) once the store can be asked. Until then
+    /// whoever shows it is told that the store is away, and not that the key is unknown.
+    pub fn await_bootstrap(&self, key: &SecretString) {
+        self.set_awaited(Some(hash(key.expose_secret())));
+    }
+
+    /// Whether a key is still to be registered.
+    #[must_use]
+    pub fn awaits_bootstrap(&self) -> bool {
+        let awaited = self.inner.awaited.read();
+        awaited.unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn set_awaited(&self, key: Option<KeyHash>) {
+        let awaited = self.inner.awaited.write();
+        *awaited.unwrap_or_else(PoisonError::into_inner) = key;
+    }
+
     /// Registers a key chosen by an operator as an admin key, unless its id is known already.
     /// Repeating it changes nothing; a revoked key stays revoked.
     ///
@@ -79,7 +99,10 @@ impl Keys {
             ..Batch::default()
         };
         match self.inner.store.commit(&self.inner.space, batch).await {
-            Ok(_) | Err(recall_store::Error::Conflict { .. }) => Ok(record),
+            Ok(_) | Err(recall_store::Error::Conflict { .. }) => {
+                self.set_awaited(None);
+                Ok(record)
+            }
             Err(error) => Err(error.into()),
         }
     }

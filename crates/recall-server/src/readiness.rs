@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use recall_api::{Check, Readiness};
+use recall_keys::Keys;
 use recall_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +17,20 @@ pub(crate) fn store(store: Arc<dyn Store>, kind: &'static str) -> Check {
                 let answer = store.ping().await;
                 answer.map_err(|error| format!("{kind}: {error}"))
             })
+        }),
+    }
+}
+
+/// The operator's key, if there is one, is registered: until then nobody can be told about it.
+pub(crate) fn bootstrap_key(keys: Keys) -> Check {
+    Check {
+        name: "bootstrap key",
+        probe: Arc::new(move || {
+            let state = match keys.awaits_bootstrap() {
+                true => Err("it is registered once the store answers".to_owned()),
+                false => Ok(()),
+            };
+            Box::pin(async { state })
         }),
     }
 }

@@ -72,7 +72,10 @@ impl Server {
             &mut registry,
         )?;
         let late = first_keys(&config, &keys, &opened).await?;
-        let mut checks = vec![readiness::store(Arc::clone(&store), opened.kind)];
+        let mut checks = vec![
+            readiness::store(Arc::clone(&store), opened.kind),
+            readiness::bootstrap_key(keys.clone()),
+        ];
         let (exchange, watch, pods) = match &config.kubernetes {
             Some(settings) => {
                 let parts = kubernetes::connected(settings, &keys, &mut registry, &mut checks);
@@ -295,7 +298,12 @@ async fn first_keys(
     };
     if let Backend::Polign(shared) = &config.backend {
         match shared.wait {
-            None => return Ok(bootstrap),
+            None => {
+                if let Some(key) = &bootstrap {
+                    keys.await_bootstrap(key);
+                }
+                return Ok(bootstrap);
+            }
             Some(patience) => opened.wait(patience).await?,
         }
     }

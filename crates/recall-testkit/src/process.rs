@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,30 @@ impl Process {
             name: name.to_owned(),
             left: false,
         })
+    }
+
+    /// Starts a program that is told and answers through pipes; its errors are this program's.
+    ///
+    /// # Errors
+    ///
+    /// If the program cannot be started.
+    pub fn piped(
+        name: &str,
+        command: &mut Command,
+    ) -> anyhow::Result<(Self, ChildStdin, ChildStdout)> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("{name} cannot be started"))?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (stdin, stdout) = pipes.context("both are piped")?;
+        let process = Self {
+            child,
+            name: name.to_owned(),
+            left: false,
+        };
+        Ok((process, stdin, stdout))
     }
 
     /// The process's number.

@@ -68,6 +68,7 @@ def standing(agent) -> dict[str, object]:
     state = agent.context.working_state
     return {
         "fresh": agent.context.fresh,
+        "epoch": agent.context.epoch,
         "step": state.step if state and state.step else 0,
         "goal": state.goal if state else None,
         "unfinished": [action.tool for action in agent.context.pending_actions],

@@ -1,16 +1,19 @@
 //! How soon a key that died somewhere is refused everywhere: three servers on one polign_db, beside a
 //! stand-in for the API server. Prints, in milliseconds and one line each, `gone` for a pod's object
 //! gone to its key refused by all three, `revoked` for an admin's revocation answered by one to the
-//! key refused by the other two, and `stale`, the reads that missed a write another server had
-//! acknowledged.
+//! key refused by the other two, `taken` for the first call of a pod whose predecessor was killed and
+//! is gone to its agent resumed, `taken-alone` for the same with one server on the embedded store, and
+//! `stale`, the reads that missed a write another server had acknowledged.
 //!
 //! `recall-replicas ROUNDS PAIRS`; `cargo xtask bench --only replicas` runs it.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use recall_e2e::http::Client;
+use recall_e2e::ownership::ground::tool_call;
 use recall_e2e::programs;
 use recall_e2e::world::{PodSpec, World};
 use recall_testkit::polign::{FIX, Polign, program};
@@ -20,6 +23,8 @@ use tokio::task::JoinSet;
 
 const SERVERS: usize = 3;
 const TENANT: &str = "agents";
+/// The label that names the agent of a pod.
+const LABEL: &str = "sandbox.users.io/agent";
 /// A key that lives on for so long is as good as never refused.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ADMIN: &str = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef";
@@ -34,11 +39,15 @@ async fn main() -> anyhow::Result<()> {
     let world = World::simulated().await?;
     world.tenant(TENANT).await?;
     let mut flags = world.server_account(dir.path()).await?.flags();
+    flags.extend([
+        "--surface=typed".to_owned(),
+        format!("--kubernetes-agent-label={LABEL}"),
+    ]);
+    alone(&world, dir.path(), &flags, rounds).await?;
     let db = Polign::start(&program().context(FIX)?, dir.path(), &[])?;
     let admin_file = dir.path().join("admin.key");
     std::fs::write(&admin_file, ADMIN)?;
     flags.extend([
-        "--surface=typed".to_owned(),
         "--backend=polign".to_owned(),
         format!("--backend-url={}", db.url()),
         format!("--bootstrap-key-file={}", admin_file.display()),
@@ -56,6 +65,8 @@ async fn main() -> anyhow::Result<()> {
         tell("gone", took)?;
         let took = revoked(&fleet).await?;
         tell("revoked", took)?;
+        let took = taken(&world, &fleet, &format!("many-{round}")).await?;
+        tell("taken", took)?;
     }
     let (stale, took) = write_then_read(&fleet, pairs).await?;
     writeln!(std::io::stdout(), "stale {stale}")?;
@@ -65,6 +76,21 @@ async fn main() -> anyhow::Result<()> {
 fn tell(what: &str, took: Duration) -> anyhow::Result<()> {
     let millis = took.as_secs_f64() * 1000.0;
     Ok(writeln!(std::io::stdout(), "{what} {millis:.3}")?)
+}
+
+/// The same as `taken` with one server on a store of its own.
+async fn alone(world: &World, dir: &Path, flags: &[String], rounds: u32) -> anyhow::Result<()> {
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let server = programs::server(dir, "alone", &flags)?;
+    let fleet = Fleet {
+        urls: vec![server.url.clone()],
+        http: Client::default(),
+    };
+    for round in 0..rounds {
+        let took = taken(world, &fleet, &format!("one-{round}")).await?;
+        tell("taken-alone", took)?;
+    }
+    Ok(())
 }
 
 struct Fleet {
@@ -77,17 +103,53 @@ async fn pod_gone(world: &World, fleet: &Fleet, round: u32) -> anyhow::Result<Du
     let pod = PodSpec {
         namespace: TENANT,
         name: &name,
-        labels: &[],
+        labels: &[(LABEL, &name)],
     };
     world.add_pod(pod).await?;
     let token = world.token(TENANT, &name, "recall").await?;
-    let at = fleet.url(round as usize);
-    let answer = fleet.http.exchange(at, &token).await?;
-    ensure!(answer.status == 201, "not exchanged: {}", answer.json());
-    let key = answer.json()["key"].as_str().context("a key")?.to_owned();
+    let key = fleet.exchange(round as usize, &token).await?;
     fleet.all_accept(&key).await?;
     world.delete_pod(TENANT, &name).await?;
     fleet.refused_by(&fleet.urls, &key).await
+}
+
+/// A pod takes its agent, works and is gone in the middle of it, without a word. The time from the
+/// first call of a pod that takes its place, under another name, until it has the agent and what was
+/// begun.
+async fn taken(world: &World, fleet: &Fleet, agent: &str) -> anyhow::Result<Duration> {
+    let (old, new) = (format!("{agent}-old"), format!("{agent}-new"));
+    let labels = [(LABEL, agent)];
+    let pod = |name| PodSpec {
+        namespace: TENANT,
+        name,
+        labels: &labels,
+    };
+    world.add_pod(pod(&old)).await?;
+    let token = world.token(TENANT, &old, "recall").await?;
+    let key = fleet.exchange(0, &token).await?;
+    let first = fleet
+        .tool(0, &key, agent, "agent_resume", json!({}))
+        .await?;
+    let turn = json!({ "role": "user", "content": "half done" });
+    fleet.tool(1, &key, agent, "record_turn", turn).await?;
+    let action = json!({ "tool": "deploy", "class": "external" });
+    fleet.tool(2, &key, agent, "begin_action", action).await?;
+    world.delete_pod(TENANT, &old).await?;
+    world.add_pod(pod(&new)).await?;
+    let token = world.token(TENANT, &new, "recall").await?;
+    let began = Instant::now();
+    let key = fleet.exchange(1, &token).await?;
+    let context = fleet
+        .tool(2, &key, agent, "agent_resume", json!({}))
+        .await?;
+    let took = began.elapsed();
+    ensure!(context["epoch"].as_u64() > first["epoch"].as_u64());
+    ensure!(context["turn_seq"] == 1, "{context}");
+    ensure!(
+        context["pending_actions"][0]["status"] == "unknown",
+        "{context}"
+    );
+    Ok(took)
 }
 
 async fn revoked(fleet: &Fleet) -> anyhow::Result<Duration> {
@@ -137,6 +199,30 @@ impl Fleet {
         self.urls
             .get(number % self.urls.len())
             .map_or("", String::as_str)
+    }
+
+    /// The key of a token, from the server of this number.
+    async fn exchange(&self, number: usize, token: &str) -> anyhow::Result<String> {
+        let answer = self.http.exchange(self.url(number), token).await?;
+        ensure!(answer.status == 201, "not exchanged: {}", answer.json());
+        Ok(answer.json()["key"].as_str().context("a key")?.to_owned())
+    }
+
+    /// Calls a tool on the server of this number; the answer.
+    async fn tool(
+        &self,
+        number: usize,
+        key: &str,
+        agent: &str,
+        tool: &str,
+        arguments: Value,
+    ) -> anyhow::Result<Value> {
+        let url = format!("{}/mcp", self.url(number));
+        let body = tool_call(agent, tool, arguments);
+        let result = self.http.post(&url, key, &body).await?.json()["result"].take();
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        ensure!(result["isError"] == false, "{tool}: {text}");
+        Ok(serde_json::from_str(text)?)
     }
 
     async fn all_accept(&self, key: &str) -> anyhow::Result<()> {

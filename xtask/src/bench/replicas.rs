@@ -1,4 +1,5 @@
-//! How soon a key that died on one server is refused by all: what `recall-replicas` measured.
+//! How soon a key that died on one server is refused by all, and how soon the successor of a pod that
+//! is gone carries on: what `recall-replicas` measured.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -9,6 +10,18 @@ use super::report::{Bound, Report};
 use super::sides::programs_dir;
 use crate::python;
 use crate::shell::output;
+
+/// The middle of what was measured, and what so many percent kept within.
+fn percentiles(
+    found: &mut BTreeMap<&str, Vec<f64>>,
+    what: &str,
+    high: usize,
+) -> anyhow::Result<(f64, f64)> {
+    let times = found.get_mut(what).context("it was measured")?;
+    times.sort_by(f64::total_cmp);
+    let at = |share: usize| times.get((times.len() - 1) * share / 100).copied();
+    at(50).zip(at(high)).context("it was measured")
+}
 
 /// Runs it and reports its figures.
 pub(super) fn run(rounds: u32, pairs: u32, report: &mut Report) -> anyhow::Result<()> {
@@ -31,12 +44,15 @@ pub(super) fn run(rounds: u32, pairs: u32, report: &mut Report) -> anyhow::Resul
         ("gone", "pod gone to key refused by 3 servers", 2000.0),
         ("revoked", "key revoked to refused by 2 others", 1000.0),
     ] {
-        let times = found.get_mut(what).context("it was measured")?;
-        times.sort_by(f64::total_cmp);
-        let at = |share: usize| times.get((times.len() - 1) * share / 100).copied();
-        let (middle, p99) = at(50).zip(at(99)).context("it was measured")?;
+        let (middle, p99) = percentiles(&mut found, what, 99)?;
         report.figure(format!("{name}, p50"), middle, "ms", Bound::None);
         report.figure(format!("{name}, p99"), p99, "ms", Bound::AtMost(most));
+    }
+    for (what, store) in [("taken-alone", "embedded"), ("taken", "polign_db")] {
+        let (middle, p95) = percentiles(&mut found, what, 95)?;
+        let name = format!("old pod gone, first call to resumed, {store}");
+        report.figure(format!("{name}, p50"), middle, "ms", Bound::None);
+        report.figure(format!("{name}, p95"), p95, "ms", Bound::AtMost(1000.0));
     }
     let only = |what: &str| found.get(what).and_then(|all| all.first()).copied();
     let stale = only("stale").context("it was measured")?;

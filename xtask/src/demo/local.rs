@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Args;
 use super::ground::Ground;
-use super::{pods, report::Report, shared};
+use super::{pods, report::Report, restart, shared};
 use crate::chart::Tools;
 use crate::cluster::{self, Plane};
 use crate::image;
@@ -47,8 +47,9 @@ pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
         kubeconfig: dir.join("kubeconfig"),
     };
     let mut report = Report::default();
-    let told =
-        pods::tell(&ground, &VALUES, &mut report).and_then(|()| shared::tell(&ground, &mut report));
+    let told = pods::tell(&ground, &VALUES, &mut report)
+        .and_then(|()| restart::tell(&ground, &mut report))
+        .and_then(|()| shared::tell(&ground, &mut report));
     if arguments.keep {
         say(&format!(
             "It stays. Use it with: export KUBECONFIG={}",

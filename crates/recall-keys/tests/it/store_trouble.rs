@@ -7,6 +7,8 @@ use recall_store::{
     Record, RecordKind, RecordPage, Revision,
 };
 
+use secrecy::SecretString;
+
 use super::*;
 
 /// The in-memory store behind a switch, said to be shared with others.
@@ -140,4 +142,27 @@ async fn a_pod_that_goes_while_the_store_is_away_is_refused_all_the_same() {
     refused(bench.check(&minted).await, "unauthenticated");
     store.away.store(false, Ordering::SeqCst);
     assert_eq!(bench.keys.pod_gone("u1").await.expect("its keys").len(), 1);
+}
+
+#[tokio::test]
+async fn a_bootstrap_key_that_waits_for_the_store_is_never_called_unknown() {
+    let store = Arc::new(Switched::default());
+    let bench = Bench::with(store.clone(), Vec::new());
+    let (good, bad) = (
+        "rcl_00000000000000aa_0123456789abcdef0123456789abcdef",
+        "rcl_00000000000000aa_ffffffffffffffffffffffffffffffff",
+    );
+    let key = SecretString::from(good);
+    bench.keys.await_bootstrap(&key);
+    store.away.store(true, Ordering::SeqCst);
+    refused(bench.keys.bootstrap(&key).await, "store_unavailable");
+    // The store is back, and the key is tried again in a moment.
+    store.away.store(false, Ordering::SeqCst);
+    assert!(bench.keys.awaits_bootstrap());
+    refused(bench.keys.verify(good).await, "store_unavailable");
+    refused(bench.keys.verify(bad).await, "unauthenticated");
+    bench.keys.bootstrap(&key).await.expect("it is registered");
+    assert!(!bench.keys.awaits_bootstrap());
+    bench.keys.verify(good).await.expect("it is good");
+    refused(bench.keys.verify(bad).await, "unauthenticated");
 }
