@@ -238,9 +238,9 @@ fn memory(
         registry,
         view_memory: usize::try_from(config.view_memory).unwrap_or(usize::MAX),
         // A shared store that follows its writers itself is asked each time.
-        freshness: match config.backend {
-            Backend::Polign(_) => Duration::ZERO,
-            Backend::Embedded(_) | Backend::Memory => config.freshness,
+        freshness: match config.backend.shared() {
+            Some(_) => Duration::ZERO,
+            None => config.freshness,
         },
         quota: config.quota,
     };
@@ -293,7 +293,7 @@ async fn first_keys(
             Some(parse_bootstrap_key(&text).map_err(|error| refusal(error.to_string()))?)
         }
     };
-    if let Backend::Polign(shared) = &config.backend {
+    if let Some(shared) = config.backend.shared() {
         match shared.wait {
             None => return Ok(bootstrap),
             Some(patience) => opened.wait(patience).await?,

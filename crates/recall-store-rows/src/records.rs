@@ -19,11 +19,11 @@ use recall_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Fields};
 use crate::layout::{self, Place, Shelf, VERSION, Written};
-use crate::locks::{Held, Locks};
+use crate::locks::{Held, Locks, Reach};
 use crate::names::Names;
 use crate::replicas::Replicas;
+use crate::rows::{Fields, Rows};
 
 /// Anchors whose batches are known to be whole. Beyond it all are looked at once more.
 const MAX_WHOLE: usize = 50_000;
@@ -34,7 +34,7 @@ const MAX_LOCKS: usize = 16;
 /// The records of one store.
 #[derive(Debug)]
 pub(crate) struct Records {
-    db: Arc<Db>,
+    db: Arc<dyn Rows>,
     names: Names,
     replicas: Arc<Replicas>,
     locks: Locks,
@@ -48,6 +48,8 @@ pub(crate) struct Records {
 pub(crate) struct Prepared {
     held: Held,
     version: Version,
+    /// The records whose conditions count, as they were.
+    seen: HashMap<Place, Option<Fields>>,
 }
 
 /// One record of a journal.
@@ -74,7 +76,7 @@ impl Prepared {
 
 impl Records {
     pub(crate) fn new(
-        db: Arc<Db>,
+        db: Arc<dyn Rows>,
         names: Names,
         replicas: Arc<Replicas>,
         clock: Arc<dyn Clock>,
@@ -157,13 +159,9 @@ impl Records {
         }
         let mut records = Vec::new();
         for (shelf, filter) in layout::listing(ns, kind, prefix) {
-            let filter = filter
-                .as_object()
-                .is_some_and(|filter| !filter.is_empty())
-                .then_some(&filter);
             let rows = self
                 .db
-                .list(&shelf.collection(&self.names, ns), filter)
+                .list(&shelf.collection(&self.names, ns), &filter)
                 .await?;
             let mut rows = rows.into_iter().map(|row| (row.id, row.metadata)).collect();
             revoke(&mut rows);
@@ -219,13 +217,15 @@ impl Records {
         &self,
         ns: &Namespace,
         writes: &[RecordWrite],
+        reach: Reach,
     ) -> Result<Prepared, Error> {
         let names = lock_names(ns, writes);
-        let held = self.locks.hold(&self.replicas, &names).await?;
+        let held = self.locks.hold(&self.replicas, &names, reach).await?;
         match self.check(ns, writes).await {
-            Ok(highest) => Ok(Prepared {
+            Ok((highest, seen)) => Ok(Prepared {
                 held,
                 version: self.next(highest),
+                seen,
             }),
             Err(error) => {
                 held.give_back().await;
@@ -234,12 +234,18 @@ impl Records {
         }
     }
 
-    async fn check(&self, ns: &Namespace, writes: &[RecordWrite]) -> Result<Version, Error> {
+    /// The highest version that was met, and the records whose conditions count.
+    async fn check(
+        &self,
+        ns: &Namespace,
+        writes: &[RecordWrite],
+    ) -> Result<(Version, HashMap<Place, Option<Fields>>), Error> {
         let writes: Vec<(Place, &RecordWrite)> = conditioned(writes)
             .map(|write| (layout::place(ns, write.kind, &write.key), write))
             .collect();
         let rows = self.rows(ns, writes.iter().map(|(place, _)| place)).await?;
         let mut highest = Version(0);
+        let mut seen = HashMap::new();
         for (place, write) in &writes {
             let record = match rows.get(place) {
                 Some(fields) => self.read(ns, place, write.kind, fields.clone())?,
@@ -252,12 +258,11 @@ impl Records {
                 Precondition::None | Precondition::Absent => None,
             };
             if version != wanted {
-                return Err(Error::Conflict {
-                    revision: Revision(0),
-                });
+                return Err(conflict());
             }
+            seen.insert(place.clone(), rows.get(place).cloned());
         }
-        Ok(highest)
+        Ok((highest, seen))
     }
 
     /// A version above all that this process made and above `highest`.
@@ -284,7 +289,11 @@ impl Records {
         let version = prepared.version;
         let count = writes.len();
         let Some(at) = anchor(&writes) else {
-            self.lay(ns, writes, version).await?;
+            let rest = match self.db.conditional() {
+                true => self.write_each(ns, writes, prepared).await?,
+                false => writes,
+            };
+            self.lay(ns, rest, version).await?;
             return Ok(vec![version; count]);
         };
         let mut rest = writes;
@@ -300,11 +309,84 @@ impl Records {
             version,
             journal: Some(journal),
         };
-        let collection = place.shelf.collection(&self.names, ns);
-        self.db.put(&collection, layout::rows(ns, &written)).await?;
+        self.put(ns, &place, &written, prepared).await?;
         self.lay(ns, rest, version).await?;
         self.is_whole(ns, place, version);
         Ok(vec![version; count])
+    }
+
+    /// Writes the record that decides about a batch, on the condition that was checked where the
+    /// store can see to that.
+    async fn put(
+        &self,
+        ns: &Namespace,
+        place: &Place,
+        written: &Written,
+        prepared: &Prepared,
+    ) -> Result<(), Error> {
+        let collection = place.shelf.collection(&self.names, ns);
+        let mut rows = layout::rows(ns, written);
+        if let (true, Some(was)) = (self.db.conditional(), prepared.seen.get(place)) {
+            // The first row is the record; what may follow says the same again.
+            let row = rows.remove(0);
+            if !self.db.put_if(&collection, row, was.clone()).await? {
+                return Err(conflict());
+            }
+        }
+        match rows.is_empty() {
+            true => Ok(()),
+            false => self.db.put(&collection, rows).await,
+        }
+    }
+
+    /// Removes a record on the condition that was checked.
+    async fn delete(
+        &self,
+        ns: &Namespace,
+        place: &Place,
+        was: Option<Fields>,
+    ) -> Result<(), Error> {
+        let collection = place.shelf.collection(&self.names, ns);
+        if let Some(was) = was {
+            let id = place.id.clone();
+            if !self.db.delete_if(&collection, id, was).await? {
+                return Err(conflict());
+            }
+        }
+        let mut twins = layout::erased_ids(place);
+        twins.retain(|id| *id != place.id);
+        self.db.delete(&collection, twins).await
+    }
+
+    /// Writes those records of a batch without an anchor that have conditions. Answers the others.
+    async fn write_each(
+        &self,
+        ns: &Namespace,
+        writes: Vec<RecordWrite>,
+        prepared: &Prepared,
+    ) -> Result<Vec<RecordWrite>, Error> {
+        let version = prepared.version;
+        let mut rest = Vec::new();
+        for write in writes {
+            let place = layout::place(ns, write.kind, &write.key);
+            let Some(was) = prepared.seen.get(&place) else {
+                rest.push(write);
+                continue;
+            };
+            let Some(body) = write.body else {
+                self.delete(ns, &place, was.clone()).await?;
+                continue;
+            };
+            let written = Written {
+                kind: write.kind,
+                key: write.key,
+                body,
+                version,
+                journal: None,
+            };
+            self.put(ns, &place, &written, prepared).await?;
+        }
+        Ok(rest)
     }
 
     /// Writes records wherever they lie.
@@ -342,12 +424,12 @@ impl Records {
         }
         for (shelf, rows) in puts {
             self.db
-                .put(&shelf.collection(&self.names, ns), rows)
+                .put_newer(&shelf.collection(&self.names, ns), rows, version.0)
                 .await?;
         }
         for (shelf, ids) in erasures {
             self.db
-                .delete(&shelf.collection(&self.names, ns), ids)
+                .delete_older(&shelf.collection(&self.names, ns), ids, version.0)
                 .await?;
         }
         Ok(())
@@ -409,7 +491,7 @@ impl Records {
     async fn complete(&self, ns: &Namespace, place: &Place, version: Version) -> Result<(), Error> {
         let held = self
             .locks
-            .hold(&self.replicas, &[lock_name(ns, place)])
+            .hold(&self.replicas, &[lock_name(ns, place)], Reach::Replicas)
             .await?;
         let completed = async {
             let Some(fields) = self.rows(ns, [place]).await?.remove(place) else {
@@ -476,6 +558,12 @@ fn journal(fields: &Fields) -> Result<Vec<RecordWrite>, String> {
         .unwrap_or("[]");
     let entries: Vec<Entry> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     entries.into_iter().map(Entry::write).collect()
+}
+
+fn conflict() -> Error {
+    Error::Conflict {
+        revision: Revision(0),
+    }
 }
 
 fn version_of(fields: &Fields) -> Version {

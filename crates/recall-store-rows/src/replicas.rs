@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use recall_store::{Error, Namespace};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::age::Moment;
-use crate::db::{Db, Fields, NewRow};
+use crate::rows::{Fields, NewRow, Rows};
 
 /// How long a replica that found others waits before it answers anything.
 const JOIN: Duration = Duration::from_secs(5);
@@ -147,7 +147,7 @@ struct Known {
 /// This replica and what it knows of the others.
 #[derive(Debug)]
 pub(crate) struct Replicas {
-    db: Arc<Db>,
+    db: Arc<dyn Rows>,
     id: String,
     /// Where replicas are listed, and where their heads are.
     list: String,
@@ -159,7 +159,7 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    pub(crate) fn new(db: Arc<Db>, servers: &str, id: String) -> Self {
+    pub(crate) fn new(db: Arc<dyn Rows>, servers: &str, id: String) -> Self {
         Self {
             db,
             id,
@@ -208,9 +208,10 @@ impl Replicas {
                 return Ok(live);
             }
         }
-        Err(Error::unavailable(
-            "polign_db is too slow to tell which servers use it",
-        ))
+        Err(Error::unavailable(format!(
+            "{} is too slow to tell which servers use it",
+            self.db.name()
+        )))
     }
 
     /// The others, if the list and our last beat are younger than this.
@@ -263,7 +264,7 @@ impl Replicas {
 
     async fn relist(&self) -> Result<(), Error> {
         let began = Moment::now();
-        let rows = self.db.list(&self.list, None).await?;
+        let rows = self.db.list(&self.list, &Fields::new()).await?;
         let mut known = self.known.lock();
         let others = rows.into_iter().filter(|row| row.id != self.id).map(|row| {
             let beat = row
@@ -344,7 +345,7 @@ impl Replicas {
             .iter()
             .map(|replica| head_id(replica, ns))
             .collect();
-        let mut found = self.db.get(&self.heads, ids.iter().cloned()).await?;
+        let mut found = self.db.get(&self.heads, ids.clone()).await?;
         let heads = replicas.iter().zip(ids).filter_map(|(replica, id)| {
             let head = Head::read(&found.remove(&id)?);
             Some(
@@ -372,7 +373,10 @@ impl Replicas {
         // The others follow us until GONE.
         match self.beaten(LAPSE) {
             true => Ok(()),
-            false => Err(Error::unavailable("polign_db took too long")),
+            false => Err(Error::unavailable(format!(
+                "{} took too long",
+                self.db.name()
+            ))),
         }
     }
 
@@ -433,14 +437,6 @@ pub(crate) fn random() -> Result<String, Error> {
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::unavailable(format!("no randomness: {error}")))?;
     Ok(hex::encode(bytes))
-}
-
-/// What finds the events that none of our replicas wrote and that were observed since.
-pub(crate) fn foreign(since_ms: i64) -> Value {
-    json!({ "$and": [
-        { crate::layout::ID_OF_OURS: { "$exists": false } },
-        { "observed_ms": { "$gte": since_ms } },
-    ] })
 }
 
 #[cfg(test)]

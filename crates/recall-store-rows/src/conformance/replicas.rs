@@ -5,19 +5,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use recall_store::{
-    Batch, Error, Namespace, NewEvent, Precondition, RecordKind, RecordWrite, Revision, Store,
-    Version,
+    Batch, Error, NewEvent, Precondition, RecordKind, RecordWrite, Revision, Store, Version,
 };
 use serde_json::json;
 
-use super::{Real, put_row};
-
-pub(crate) fn ns() -> Namespace {
-    "team:blue".parse().expect("a namespace")
-}
+use super::{Open, ns};
+use crate::{NewRow, PLACES};
 
 /// An event as our servers write them: with the moment of its recording.
-pub(crate) fn event(id: &str) -> NewEvent {
+pub fn event(id: &str) -> NewEvent {
     let body = json!({ "subject": "user", "text": id, "observed_ms": 1_700_000_000_000u64, "recorded_at": "x" });
     NewEvent {
         id: id.to_owned(),
@@ -25,7 +21,12 @@ pub(crate) fn event(id: &str) -> NewEvent {
     }
 }
 
-pub(crate) async fn append(store: &dyn Store, ids: &[String]) -> Result<Revision, Error> {
+/// Appends events of these ids.
+///
+/// # Errors
+///
+/// As the store.
+pub async fn append(store: &dyn Store, ids: &[String]) -> Result<Revision, Error> {
     let events = ids.iter().map(|id| event(id)).collect();
     let batch = Batch {
         events,
@@ -34,7 +35,12 @@ pub(crate) async fn append(store: &dyn Store, ids: &[String]) -> Result<Revision
     store.commit(&ns(), batch).await.map(|done| done.revision)
 }
 
-pub(crate) async fn ids(store: &dyn Store) -> Vec<String> {
+/// All ids in the order in which the store numbers them.
+///
+/// # Panics
+///
+/// If the store cannot be asked.
+pub async fn ids(store: &dyn Store) -> Vec<String> {
     let mut ids = Vec::new();
     let mut after = Revision(0);
     store.revision(&ns()).await.expect("a revision");
@@ -53,10 +59,8 @@ fn sorted(mut ids: Vec<String>) -> Vec<String> {
     ids
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_one_replica_acknowledged_the_next_read_on_another_sees() {
-    let Some(real) = Real::start(&[]) else { return };
-    let stores = [real.store(), real.store()];
+pub(super) async fn what_one_replica_acknowledged_the_next_read_on_another_sees(open: &Open<'_>) {
+    let stores = [open(), open()];
     for (reader, store) in stores.iter().enumerate() {
         assert_eq!(
             store.revision(&ns()).await.expect("a revision"),
@@ -73,10 +77,8 @@ async fn what_one_replica_acknowledged_the_next_read_on_another_sees() {
     assert_eq!(sorted(ids(&stores[0]).await), sorted(ids(&stores[1]).await));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_is_far_behind_catches_up_whole() {
-    let Some(real) = Real::start(&[]) else { return };
-    let (a, b) = (real.store(), real.store());
+pub(super) async fn a_reader_that_is_far_behind_catches_up_whole(open: &Open<'_>) {
+    let (a, b) = (open(), open());
     a.revision(&ns()).await.expect("a revision");
     b.revision(&ns()).await.expect("a revision");
     for round in 0..4 {
@@ -86,13 +88,11 @@ async fn a_reader_that_is_far_behind_catches_up_whole() {
     assert_eq!(b.revision(&ns()).await.expect("a revision"), Revision(800));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_joins_or_leaves_takes_nothing_with_it() {
-    let Some(real) = Real::start(&[]) else { return };
-    let stay = real.store();
+pub(super) async fn a_replica_that_joins_or_leaves_takes_nothing_with_it(open: &Open<'_>) {
+    let stay = open();
     append(&stay, &["m-0".to_owned()]).await.expect("written");
     for round in 1..3 {
-        let guest = real.store();
+        let guest = open();
         append(&guest, &[format!("m-first-{round}")])
             .await
             .expect("written");
@@ -107,10 +107,8 @@ async fn a_replica_that_joins_or_leaves_takes_nothing_with_it() {
 }
 
 /// What another program wrote: no head moves, and it is seen within the freshness.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_strangers_write_is_seen_within_the_freshness() {
-    let Some(real) = Real::start(&[]) else { return };
-    let store = real.store();
+pub(super) async fn a_strangers_write_is_seen_within_the_freshness(open: &Open<'_>) {
+    let store = open();
     append(&store, &["m-ours".to_owned()])
         .await
         .expect("written");
@@ -119,14 +117,20 @@ async fn a_strangers_write_is_seen_within_the_freshness() {
         Revision(1)
     );
     let now = jiff::Timestamp::now();
-    let collection = "recall_lexical_v1__team_blue_a39b2560";
+    let collection = store.names().memory(&ns());
     for (n, observed) in [now, now - jiff::SignedDuration::from_hours(24 * 365)]
         .into_iter()
         .enumerate()
     {
         let metadata =
             json!({ "subject": "user", "text": "x", "observed_ms": observed.as_millisecond() });
-        put_row(&real, collection, &format!("m-theirs-{n}"), metadata).await;
+        let row = NewRow {
+            id: format!("m-theirs-{n}"),
+            values: vec![0.5; PLACES],
+            metadata: metadata.as_object().cloned().unwrap_or_default(),
+        };
+        let written = store.rows().put(&collection, vec![row]).await;
+        written.expect("written");
     }
     let began = Instant::now();
     let mut seen = Vec::new();
@@ -143,10 +147,8 @@ async fn a_strangers_write_is_seen_within_the_freshness() {
     assert_eq!(sorted(seen), ["m-ours", "m-theirs-0", "m-theirs-1"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_racing_updates_on_two_replicas_none_is_lost() {
-    let Some(real) = Real::start(&[]) else { return };
-    let stores: Vec<Arc<dyn Store>> = vec![Arc::new(real.store()), Arc::new(real.store())];
+pub(super) async fn of_racing_updates_on_two_replicas_none_is_lost(open: &Open<'_>) {
+    let stores: Vec<Arc<dyn Store>> = vec![Arc::new(open()), Arc::new(open())];
     let put = |body: String, precondition| Batch {
         records: vec![RecordWrite {
             kind: RecordKind::Session,

@@ -8,10 +8,10 @@ use recall_store::{AgentId, Namespace, Record, RecordKind, Version};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{VERSION, text};
-use crate::db::{Fields, NewRow};
+use super::{VERSION, WRITES, text};
 use crate::embed::{embed, unit};
 use crate::names::Names;
+use crate::rows::{Fields, NewRow};
 
 /// Turns and actions share a page in these numbers.
 const PAGE: u64 = 64;
@@ -170,10 +170,14 @@ pub(crate) fn numbered(
 }
 
 /// What finds all records of a kind whose keys begin with `prefix`: collections and filters.
-pub(crate) fn listing(ns: &Namespace, kind: RecordKind, prefix: &str) -> Vec<(Shelf, Value)> {
-    let ours = (Shelf::Ours, json!({ "kind": kind.number() }));
+pub(crate) fn listing(ns: &Namespace, kind: RecordKind, prefix: &str) -> Vec<(Shelf, Fields)> {
+    let equal = |name: &str, value: Value| (name.to_owned(), value);
+    let ours = (
+        Shelf::Ours,
+        Fields::from_iter([equal("kind", kind.number().into())]),
+    );
     if kind == RecordKind::Key && *ns == Namespace::keys() {
-        return vec![(Shelf::Keys, json!({}))];
+        return vec![(Shelf::Keys, Fields::new())];
     }
     if word(kind).is_empty() {
         return vec![ours];
@@ -181,18 +185,11 @@ pub(crate) fn listing(ns: &Namespace, kind: RecordKind, prefix: &str) -> Vec<(Sh
     let whole = prefix
         .split_once(':')
         .filter(|(agent, _)| agent.parse::<AgentId>().is_ok());
-    match whole {
-        Some((agent, _)) => {
-            vec![
-                (
-                    Shelf::Agents,
-                    json!({ "recall_agent": agent, "record": word(kind) }),
-                ),
-                ours,
-            ]
-        }
-        None => vec![(Shelf::Agents, json!({ "record": word(kind) })), ours],
+    let mut agents = Fields::from_iter([equal("record", word(kind).into())]);
+    if let Some((agent, _)) = whole {
+        agents.insert("recall_agent".to_owned(), agent.into());
     }
+    vec![(Shelf::Agents, agents), ours]
 }
 
 /// The rows of a record: most are one.
@@ -250,6 +247,7 @@ fn flat(object: &Fields) -> bool {
         .values()
         .any(|value| matches!(value, Value::Null | Value::Array(_) | Value::Object(_)))
         && !object.contains_key(VERSION)
+        && !object.contains_key(WRITES)
 }
 
 /// The published server revokes a key by a second record, and reads ours so.
@@ -352,6 +350,7 @@ pub(crate) fn read(
 ) -> Result<Option<Record>, String> {
     let version = version(id, &fields);
     fields.remove(VERSION);
+    fields.remove(WRITES);
     fields.remove("journal");
     if fields.contains_key("key")
         && fields.contains_key("kind")

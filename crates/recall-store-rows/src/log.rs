@@ -1,6 +1,6 @@
 //! The log of a namespace as this process knows it.
 //!
-//! polign_db keeps events in no order. Each process numbers them in the order in which it learned of
+//! The store keeps events in no order. Each process numbers them in the order in which it learned of
 //! them, and numbers what it learns later behind: the revision is how many it knows. Two processes
 //! that know the same events agree on the revision, not on the order.
 

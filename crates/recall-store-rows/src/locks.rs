@@ -1,7 +1,7 @@
 //! One writer at a time for records that are written on a condition.
 //!
-//! polign_db has no conditional write. Within a process a lock serves; between replicas one of the
-//! store's leases does, which a replica that is alone does without.
+//! Within a process a lock serves; between replicas one of the store's does, which a replica that is
+//! alone does without. So does a write that the store itself can make conditional.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::age::Moment;
-use crate::db::{Db, Taken};
 use crate::replicas::Replicas;
+use crate::rows::Rows;
 
 /// Locks that records share within a process.
 const SHARDS: usize = 1024;
 /// A replica that dies with a lock holds others up this long.
-const TTL_MS: u64 = 10_000;
+const TTL: Duration = Duration::from_secs(10);
 /// A lock is relied on this long after it was asked for; then the write is given up.
 const RELIED: Duration = Duration::from_secs(8);
 /// How long a lock is waited for.
@@ -28,24 +28,33 @@ const PAUSE: Duration = Duration::from_millis(8);
 /// The locks of one store.
 #[derive(Debug)]
 pub(crate) struct Locks {
-    db: Arc<Db>,
+    db: Arc<dyn Rows>,
     shards: Vec<Arc<tokio::sync::Mutex<()>>>,
     hasher: RandomState,
+}
+
+/// Whom a lock keeps out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Other writes of this process: against other replicas the store itself checks.
+    Process,
+    /// Other replicas too.
+    Replicas,
 }
 
 /// What is held until it is given back.
 #[derive(Debug)]
 pub(crate) struct Held {
     _here: Vec<OwnedMutexGuard<()>>,
-    db: Arc<Db>,
+    db: Arc<dyn Rows>,
     collection: String,
     holder: String,
-    /// Of each lock between replicas: its name, the epoch, and when it was asked for.
+    /// Of each lock between replicas: its name, the number, and when it was asked for.
     leases: Vec<(String, u64, Moment)>,
 }
 
 impl Locks {
-    pub(crate) fn new(db: Arc<Db>) -> Self {
+    pub(crate) fn new(db: Arc<dyn Rows>) -> Self {
         Self {
             db,
             shards: (0..SHARDS).map(|_| Arc::default()).collect(),
@@ -58,7 +67,12 @@ impl Locks {
     /// # Errors
     ///
     /// [`Error::Unavailable`] if that takes too long or cannot be told.
-    pub(crate) async fn hold(&self, replicas: &Replicas, names: &[String]) -> Result<Held, Error> {
+    pub(crate) async fn hold(
+        &self,
+        replicas: &Replicas,
+        names: &[String],
+        reach: Reach,
+    ) -> Result<Held, Error> {
         let mut shards: Vec<usize> = names
             .iter()
             .map(|name| self.hasher.hash_one(name) as usize % SHARDS)
@@ -80,7 +94,8 @@ impl Locks {
             holder: replicas.id().to_owned(),
             leases: Vec::new(),
         };
-        if !names.is_empty() && !replicas.others().await?.is_empty() {
+        let between = reach == Reach::Replicas && !names.is_empty();
+        if between && !replicas.others().await?.is_empty() {
             let mut leases: Vec<String> = names.iter().map(|name| lease(name)).collect();
             leases.sort_unstable();
             leases.dedup();
@@ -101,17 +116,15 @@ impl Held {
         let mut pause = PAUSE;
         while began.age() < PATIENCE {
             let asked = Moment::now();
-            match self
+            let taken = self
                 .db
-                .acquire(&self.collection, &name, &self.holder, TTL_MS)
-                .await?
-            {
-                Taken::Granted(lease) => {
-                    self.leases.push((name, lease.epoch, asked));
-                    return Ok(());
-                }
-                Taken::Held(_) => tokio::time::sleep(pause).await,
+                .lock(&self.collection, &name, &self.holder, TTL)
+                .await?;
+            if let Some(number) = taken {
+                self.leases.push((name, number, asked));
+                return Ok(());
             }
+            tokio::time::sleep(pause).await;
             pause = (pause * 3 / 2).min(PAUSE * 16);
         }
         Err(Error::unavailable(
@@ -126,10 +139,10 @@ impl Held {
 
     /// Lets the next one in. A lock that cannot be given back ends by itself.
     pub(crate) async fn give_back(self) {
-        for (name, epoch, _) in &self.leases {
+        for (name, number, _) in &self.leases {
             let released = self
                 .db
-                .release(&self.collection, name, &self.holder, *epoch)
+                .unlock(&self.collection, name, &self.holder, *number)
                 .await;
             if let Err(error) = released {
                 tracing::debug!(%error, "a lock between servers was left to run out");

@@ -2,7 +2,7 @@
 //! without a model. What it finds by vector, it then finds among our records too.
 
 /// The places of a vector.
-pub(crate) const PLACES: usize = 256;
+pub const PLACES: usize = 256;
 
 /// Hashes the words of a text. A text without any is one in the first place, for a vector of
 /// nothing has no direction.

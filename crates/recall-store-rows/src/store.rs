@@ -12,31 +12,25 @@ use recall_store::{
     LeaseState, LogEntry, LogPage, Namespace, NewEvent, Record, RecordKind, RecordPage, Revision,
     Store,
 };
-use secrecy::SecretString;
-use serde_json::json;
 
-use crate::db::{Db, NewRow};
+use crate::age::Moment;
 use crate::follow::Follower;
-use crate::http::Http;
 use crate::layout;
-use crate::leases::Leases;
+use crate::locks::Reach;
 use crate::log::Space;
 use crate::names::{MAX_PREFIX_BYTES, Names};
 use crate::records::{Prepared, Records};
 use crate::replicas::{Replicas, random};
+use crate::rows::{Fields, Leases, NewRow, Rows};
 
 /// A page of events ends early past this many bytes, so that memory stays bounded.
 const PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How often a write is prepared anew because the process was paused while it was under way.
 const PAUSES: u32 = 4;
 
-/// Where the store is and how it is used.
+/// How a store of rows is used.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `http://host:23000`.
-    pub url: String,
-    /// The API key, where the store wants one.
-    pub key: Option<SecretString>,
     /// What every collection's name begins with.
     pub prefix: String,
     /// How stale a read may be against writers that are not replicas of ours.
@@ -47,64 +41,57 @@ pub struct Config {
 /// [`Store::ping`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The address is no address of a store.
-    #[error(
-        "{0:?} is no address of a store: it must be like http://127.0.0.1:23000, without a path"
-    )]
-    Url(String),
-    /// The key cannot be sent.
-    #[error("the key of the store holds characters that cannot be sent")]
-    Key,
     /// The prefix cannot be part of a collection's name.
     #[error(
         "{0:?} cannot begin the names of collections: use at most {MAX_PREFIX_BYTES} ASCII letters, digits, _ and -"
     )]
     Prefix(String),
-    /// No certificate of this machine can be used to check the store's.
-    #[error("no trusted certificates on this machine: {0}")]
-    Certificates(String),
     /// The system gives no random numbers.
     #[error("{0}")]
     Random(String),
 }
 
-/// A store on polign_db. One process is one replica; all replicas of a store must reach it by the
-/// same node.
-pub struct PolignStore {
-    db: Arc<Db>,
+/// A store on rows. One process is one replica.
+pub struct RowStore {
+    db: Arc<dyn Rows>,
     names: Names,
     freshness: Duration,
     replicas: Arc<Replicas>,
-    leases: Leases,
+    /// `None` where agents cannot be resumed.
+    leases: Option<Arc<dyn Leases>>,
     records: Records,
     spaces: Mutex<HashMap<Namespace, Arc<Space>>>,
     named: Mutex<HashSet<Namespace>>,
 }
 
-impl fmt::Debug for PolignStore {
+impl fmt::Debug for RowStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolignStore")
+        f.debug_struct("RowStore")
             .field("names", &self.names)
             .field("replica", &self.replicas.id())
             .finish_non_exhaustive()
     }
 }
 
-impl PolignStore {
+impl RowStore {
     /// A handle to the store. Nothing is asked of it yet. Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
     /// [`OpenError`] for a configuration that cannot work.
-    pub fn new(config: &Config, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+    pub fn new(
+        db: Arc<dyn Rows>,
+        leases: Option<Arc<dyn Leases>>,
+        config: &Config,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
         let names =
             Names::new(&config.prefix).ok_or_else(|| OpenError::Prefix(config.prefix.clone()))?;
-        let db = Arc::new(Db(Http::new(&config.url, config.key.as_ref())?));
         let id = random().map_err(|error| OpenError::Random(error.to_string()))?;
         let replicas = Arc::new(Replicas::new(Arc::clone(&db), &names.servers(), id));
         tokio::spawn(Replicas::keep_up(Arc::downgrade(&replicas)));
         Ok(Self {
-            leases: Leases::new(Arc::clone(&db)),
+            leases,
             records: Records::new(Arc::clone(&db), names.clone(), Arc::clone(&replicas), clock),
             db,
             names,
@@ -125,6 +112,18 @@ impl PolignStore {
         self.replicas.leave().await
     }
 
+    /// The rows below, to be written as other programs would.
+    #[cfg(feature = "conformance")]
+    #[must_use]
+    pub fn rows(&self) -> &dyn Rows {
+        &*self.db
+    }
+
+    #[cfg(feature = "conformance")]
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
     fn space(&self, ns: &Namespace) -> Arc<Space> {
         let mut spaces = self.spaces.lock();
         let fresh = || Arc::new(Space::new(ns.clone(), self.names.memory(ns)));
@@ -133,7 +132,7 @@ impl PolignStore {
 
     fn follower(&self) -> Follower<'_> {
         Follower {
-            db: &self.db,
+            db: &*self.db,
             replicas: &self.replicas,
             freshness: self.freshness,
         }
@@ -173,10 +172,16 @@ impl PolignStore {
             true => Some(space.writing.lock().await),
             false => None,
         };
+        // One record that the store writes on a condition needs no lock beside.
+        let alone = batch.records.len() == 1 && batch.events.is_empty();
+        let reach = match self.db.conditional() && alone {
+            true => Reach::Process,
+            false => Reach::Replicas,
+        };
         for _ in 0..PAUSES {
             let prepared = match batch.records.is_empty() {
                 true => None,
-                false => Some(self.records.prepare(ns, &batch.records).await?),
+                false => Some(self.records.prepare(ns, &batch.records, reach).await?),
             };
             let done = self.perform(&space, &batch, prepared.as_ref()).await;
             if let Some(prepared) = prepared {
@@ -205,7 +210,7 @@ impl PolignStore {
             Some(fence) => Some(self.check(&space.ns, fence).await?),
             None => None,
         };
-        let late = asked.is_some_and(|asked| !Leases::stands(asked))
+        let late = asked.is_some_and(|asked| !self.stands(asked))
             || prepared.is_some_and(|prepared| !prepared.stands());
         if late {
             return Ok(None);
@@ -227,8 +232,19 @@ impl PolignStore {
         }))
     }
 
-    async fn check(&self, ns: &Namespace, fence: &Fence) -> Result<crate::age::Moment, Error> {
-        self.leases.check(&self.names.agents(ns), fence).await
+    fn leases(&self) -> Result<&dyn Leases, Error> {
+        let leases = self.leases.as_deref();
+        leases.ok_or(Error::Unsupported("leases"))
+    }
+
+    async fn check(&self, ns: &Namespace, fence: &Fence) -> Result<Moment, Error> {
+        self.leases()?.check(&self.names.agents(ns), fence).await
+    }
+
+    fn stands(&self, asked: Moment) -> bool {
+        self.leases
+            .as_ref()
+            .is_some_and(|leases| leases.stands(asked))
     }
 
     /// Writes events that the log does not know, tells the others, and numbers them.
@@ -246,7 +262,7 @@ impl PolignStore {
         if !new.is_empty() {
             let ids: Vec<String> = new.iter().map(|row| row.id.clone()).collect();
             let written = async {
-                self.db.put(&space.collection, new).await?;
+                self.db.add(&space.collection, new).await?;
                 self.replicas.announce(&space.ns, &ids).await
             };
             if let Err(error) = written.await {
@@ -312,13 +328,12 @@ impl PolignStore {
         after: Option<&Namespace>,
         limit: u32,
     ) -> Result<Vec<Namespace>, Error> {
-        let rows = self.db.list(&self.namespaces_collection(), None).await?;
+        let all = Fields::new();
+        let rows = self.db.list(&self.namespaces_collection(), &all).await?;
         let mut names: Vec<String> = rows.into_iter().map(|row| row.id).collect();
         // The published server keeps no list; its keys name what they reach.
-        let keys = self
-            .db
-            .list(&self.names.keys(), Some(&json!({ "kind": "key" })))
-            .await?;
+        let keys = Fields::from_iter([("kind".to_owned(), "key".into())]);
+        let keys = self.db.list(&self.names.keys(), &keys).await?;
         names.extend(
             keys.iter()
                 .filter_map(|row| Some(row.metadata.get("namespace")?.as_str()?.to_owned())),
@@ -339,10 +354,10 @@ impl PolignStore {
     }
 }
 
-impl Store for PolignStore {
+impl Store for RowStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            leases: true,
+            leases: self.leases.is_some(),
             fenced_writes: false,
             conditional_append: false,
             exclusive: false,
@@ -407,7 +422,7 @@ impl Store for PolignStore {
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Acquired, Error>> {
         Box::pin(async move {
-            self.leases
+            self.leases()?
                 .acquire(&self.names.agents(ns), name, holder, ttl)
                 .await
         })
@@ -419,7 +434,11 @@ impl Store for PolignStore {
         grant: &'a Grant,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Grant, Error>> {
-        Box::pin(async move { self.leases.renew(&self.names.agents(ns), grant, ttl).await })
+        Box::pin(async move {
+            self.leases()?
+                .renew(&self.names.agents(ns), grant, ttl)
+                .await
+        })
     }
 
     fn release<'a>(
@@ -429,7 +448,7 @@ impl Store for PolignStore {
         epoch: Epoch,
     ) -> BoxFuture<'a, Result<bool, Error>> {
         Box::pin(async move {
-            self.leases
+            self.leases()?
                 .release(&self.names.agents(ns), name, epoch)
                 .await
         })
@@ -440,7 +459,7 @@ impl Store for PolignStore {
         ns: &'a Namespace,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Option<LeaseState>, Error>> {
-        Box::pin(async move { self.leases.inspect(&self.names.agents(ns), name).await })
+        Box::pin(async move { self.leases()?.inspect(&self.names.agents(ns), name).await })
     }
 
     fn namespaces<'a>(

@@ -1,14 +1,10 @@
 //! A batch is whole, also when the process that wrote it died half-way.
 
 use bytes::Bytes;
-use recall_store::{Batch, Namespace, Precondition, RecordKind, RecordWrite, Store};
+use recall_store::{Batch, Precondition, RecordKind, RecordWrite, Store};
 use serde_json::json;
 
-use super::{Real, delete_row};
-
-fn ns() -> Namespace {
-    "team:blue".parse().expect("a namespace")
-}
+use super::{Open, ns};
 
 fn write(
     kind: RecordKind,
@@ -41,21 +37,17 @@ fn turn(n: u64, head: Precondition) -> Batch {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_dead_process_left_out_is_written_by_the_next_reader() {
-    let Some(real) = Real::start(&[]) else { return };
-    real.store()
+pub(super) async fn what_a_dead_process_left_out_is_written_by_the_next_reader(open: &Open<'_>) {
+    let first = open();
+    first
         .commit(&ns(), turn(1, Precondition::Absent))
         .await
         .expect("written");
     // As if it had died between the two.
-    delete_row(
-        &real,
-        "recall_lexical_v1__team_blue_a39b2560_agents",
-        "coder:turn:1",
-    )
-    .await;
-    let next = real.store();
+    let shelf = first.names().agents(&ns());
+    let gone = first.rows().delete(&shelf, vec!["coder:turn:1".to_owned()]);
+    gone.await.expect("removed");
+    let next = open();
     let head = next
         .get(&ns(), RecordKind::Session, "coder")
         .await
@@ -73,10 +65,8 @@ async fn what_a_dead_process_left_out_is_written_by_the_next_reader() {
 
 /// What a batch left before its anchor was written is nobody's: the next write of the same number
 /// replaces it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leftover_of_a_failed_batch_is_in_nobodys_way() {
-    let Some(real) = Real::start(&[]) else { return };
-    let store = real.store();
+pub(super) async fn a_leftover_of_a_failed_batch_is_in_nobodys_way(open: &Open<'_>) {
+    let store = open();
     store
         .commit(&ns(), turn(1, Precondition::Absent))
         .await

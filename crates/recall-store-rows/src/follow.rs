@@ -1,23 +1,17 @@
 //! Keeping a log current: what other replicas acknowledged, and what strangers wrote.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use recall_store::Error;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::age::Moment;
-use crate::db::{Db, Fields, MAX_HITS, Row};
 use crate::layout;
 use crate::log::{Log, Space};
-use crate::replicas::{Behind, Replicas, foreign};
+use crate::replicas::{Behind, Replicas};
+use crate::rows::{Row, Rows};
 
-/// A collection up to this size is listed; a larger one is read in parts by time, which the store
-/// does much faster.
-const LISTED: u64 = 3000;
-/// Events of one such part, about. Half of what the store answers at most.
-const PART: u64 = 5000;
 /// How far back in time a stranger's new events are looked for each time: clocks differ, and writes
 /// take a while.
 const LOOK_BACK: Duration = Duration::from_secs(600);
@@ -31,7 +25,7 @@ const PASSED_ON: usize = 128;
 /// Follows the logs of one store.
 #[derive(Debug)]
 pub(crate) struct Follower<'a> {
-    pub(crate) db: &'a Db,
+    pub(crate) db: &'a dyn Rows,
     pub(crate) replicas: &'a Replicas,
     /// How old a look for strangers' events may be.
     pub(crate) freshness: Duration,
@@ -108,10 +102,7 @@ impl Follower<'_> {
         // Two may tell of the same event.
         lacks.sort_unstable();
         lacks.dedup();
-        let mut found = self
-            .db
-            .get(&space.collection, lacks.iter().cloned())
-            .await?;
+        let mut found = self.db.get(&space.collection, lacks.clone()).await?;
         let mut log = space.log.lock();
         for id in lacks {
             let Some(fields) = found.remove(&id) else {
@@ -133,11 +124,7 @@ impl Follower<'_> {
     async fn look(&self, space: &Space) -> Result<(), Error> {
         let (began, now) = (Moment::now(), Timestamp::now().as_millisecond());
         let since = space.log.lock().looked_until;
-        let filter = foreign(since);
-        let mut rows = self.db.query(&space.collection, &filter).await?;
-        if rows.len() >= MAX_HITS {
-            rows = self.db.list(&space.collection, Some(&filter)).await?;
-        }
+        let rows = self.db.strangers(&space.collection, since).await?;
         let mut log = space.log.lock();
         take(&mut log, rows);
         log.looked = Some(began);
@@ -152,13 +139,13 @@ impl Follower<'_> {
         let total = {
             // What this process is just writing is no surprise.
             let _writing = space.writing.lock().await;
-            self.db.page(&space.collection, None, 0).await?.1
+            self.db.count(&space.collection).await?
         };
         let known = |space: &Space| space.log.lock().revision().0 >= total;
         // Others may have been writing: they have told by now.
         let told = known(space) || (self.follow_heads(space, writers).await? && known(space));
         if !told {
-            let rows = self.everything(&space.collection).await?;
+            let rows = self.db.everything(&space.collection).await?;
             let new = take(&mut space.log.lock(), rows);
             self.pass_on(space, writers, new).await?;
         }
@@ -197,7 +184,7 @@ impl Follower<'_> {
         };
         // From here on a failed write leaves another doubt.
         space.log.lock().doubtful = false;
-        let rows = match self.everything(&space.collection).await {
+        let rows = match self.db.everything(&space.collection).await {
             Ok(rows) => rows,
             Err(error) => {
                 space.log.lock().doubtful = true;
@@ -215,46 +202,6 @@ impl Follower<'_> {
         (log.looked, log.counted) = (Some(began), Some(began));
         log.looked_until = now - LOOK_BACK.as_millis() as i64;
         Ok(())
-    }
-
-    /// Every event of a collection.
-    async fn everything(&self, collection: &str) -> Result<Vec<Row>, Error> {
-        let (sample, total) = self.db.page(collection, None, 0).await?;
-        if total <= sample.len() as u64 {
-            return Ok(sample);
-        }
-        if total > LISTED
-            && let Some(rows) = self.in_parts(collection, &sample, total).await?
-        {
-            return Ok(rows);
-        }
-        self.db.list(collection, None).await
-    }
-
-    /// Reads by time of observation. `None` if that does not find as many as there are.
-    async fn in_parts(
-        &self,
-        collection: &str,
-        sample: &[Row],
-        total: u64,
-    ) -> Result<Option<Vec<Row>>, Error> {
-        let filters = parts(sample, total);
-        let mut rows: HashMap<String, Fields> = HashMap::new();
-        for two in filters.chunks(2) {
-            let two = two.iter().map(|filter| self.db.query(collection, filter));
-            for part in futures_util::future::try_join_all(two).await? {
-                if part.len() >= MAX_HITS {
-                    return Ok(None);
-                }
-                rows.extend(part.into_iter().map(|row| (row.id, row.metadata)));
-            }
-        }
-        let whole = rows.len() as u64 >= total;
-        Ok(whole.then(|| {
-            rows.into_iter()
-                .map(|(id, metadata)| Row { id, metadata })
-                .collect()
-        }))
     }
 }
 
@@ -285,83 +232,4 @@ fn order(row: &Row) -> (i64, &str, &str) {
         at,
         &row.id,
     )
-}
-
-/// Cuts all time into parts of about [`PART`] events, by the times of a sample; and one part for
-/// events that tell no time.
-fn parts(sample: &[Row], total: u64) -> Vec<Value> {
-    let mut times: Vec<i64> = sample
-        .iter()
-        .filter_map(|row| layout::observed_ms(&row.metadata))
-        .collect();
-    times.sort_unstable();
-    let count = usize::try_from(total.div_ceil(PART)).unwrap_or(usize::MAX);
-    let mut cuts: Vec<i64> = (1..count)
-        .filter_map(|part| times.get(part * times.len() / count).copied())
-        .collect();
-    cuts.dedup();
-    let mut filters = vec![json!({ "observed_ms": { "$exists": false } })];
-    let mut from = None;
-    for to in cuts.into_iter().map(Some).chain([None]) {
-        let mut range = serde_json::Map::new();
-        if let Some(from) = from {
-            range.insert("$gte".to_owned(), Value::from(from));
-        }
-        if let Some(to) = to {
-            range.insert("$lt".to_owned(), Value::from(to));
-        }
-        if range.is_empty() {
-            range.insert("$gte".to_owned(), Value::from(i64::MIN / 2));
-        }
-        filters.push(json!({ "observed_ms": range }));
-        from = to;
-    }
-    filters
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(ms: i64) -> Row {
-        Row {
-            id: format!("m-{ms}"),
-            metadata: Fields::from_iter([("observed_ms".to_owned(), ms.into())]),
-        }
-    }
-
-    #[track_caller]
-    fn check(times: &[i64], total: u64, expected: &[Value]) {
-        let sample: Vec<Row> = times.iter().map(|ms| row(*ms)).collect();
-        let found = parts(&sample, total);
-        assert_eq!(
-            found.first(),
-            Some(&json!({ "observed_ms": { "$exists": false } }))
-        );
-        assert_eq!(found.get(1..), Some(expected));
-    }
-
-    #[test]
-    fn parts_cover_all_time_without_overlap() {
-        let of = |range: Value| json!({ "observed_ms": range });
-        check(
-            &[1, 2, 3, 4],
-            10_000,
-            &[of(json!({"$lt": 3})), of(json!({"$gte": 3}))],
-        );
-        check(
-            &[1, 2, 3, 4, 5, 6],
-            15_000,
-            &[
-                of(json!({"$lt": 3})),
-                of(json!({"$gte": 3, "$lt": 5})),
-                of(json!({"$gte": 5})),
-            ],
-        );
-        check(
-            &[7, 7, 7, 7],
-            15_000,
-            &[of(json!({"$lt": 7})), of(json!({"$gte": 7}))],
-        );
-    }
 }

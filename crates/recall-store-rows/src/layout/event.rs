@@ -4,11 +4,11 @@ use bytes::Bytes;
 use recall_store::{Error, NewEvent};
 use serde_json::Value;
 
-use crate::db::{Fields, NewRow};
 use crate::embed::embed;
+use crate::rows::{Fields, NewRow};
 
 /// A member that our events have and those of the published server lack.
-pub(crate) const ID_OF_OURS: &str = "recorded_at";
+pub const ID_OF_OURS: &str = "recorded_at";
 
 /// An event as a row. Its members become metadata as they are.
 pub(crate) fn row(event: &NewEvent) -> Result<NewRow, Error> {
@@ -43,7 +43,8 @@ pub(crate) fn read(metadata: &Fields) -> Bytes {
 }
 
 /// When it was observed, in Unix milliseconds, if it says so.
-pub(crate) fn observed_ms(metadata: &Fields) -> Option<i64> {
+#[must_use]
+pub fn observed_ms(metadata: &Fields) -> Option<i64> {
     let ms = metadata.get("observed_ms")?;
     // The store may answer a whole number as a fraction.
     ms.as_i64().or_else(|| ms.as_f64().map(|ms| ms as i64))

@@ -1,6 +1,5 @@
 //! The names of collections: those of the published server, and ours beside them.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use recall_store::Namespace;
 use sha2::{Digest, Sha256};
 
@@ -60,15 +59,6 @@ impl Names {
     }
 }
 
-/// All but letters, digits and three signs. A dot is escaped too: `.` and `..` alone would name
-/// another path.
-const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
-
-/// Escapes a collection or id for a path.
-pub(crate) fn escape(text: &str) -> String {
-    utf8_percent_encode(text, UNSAFE).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,10 +90,5 @@ mod tests {
         for bad in ["", "a/b", "a b", ".auth", "é", &"p".repeat(97)] {
             assert!(Names::new(bad).is_none(), "{bad}");
         }
-    }
-
-    #[test]
-    fn escaping_leaves_no_path_to_climb() {
-        assert_eq!(escape("../a b:é"), "%2E%2E%2Fa%20b%3A%C3%A9");
     }
 }
