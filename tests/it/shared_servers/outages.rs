@@ -21,9 +21,14 @@ async fn ready(fleet: &Fleet, at: usize) -> (u16, String) {
     )
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_dies_and_comes_back_takes_no_server_with_it() {
-    let Some(mut fleet) = Fleet::start(2, &["--surface=typed"]) else {
+on_each_store![
+    a_store_that_dies_and_comes_back_takes_no_server_with_it,
+    a_start_without_the_store_waits_and_then_gives_up_by_name,
+    a_start_that_does_not_wait_serves_unready_until_the_store_comes,
+];
+
+async fn a_store_that_dies_and_comes_back_takes_no_server_with_it(kind: Kind) {
+    let Some(mut fleet) = Fleet::start(kind, 2, &["--surface=typed"]) else {
         return;
     };
     let key = fleet.key(&json!({ "namespace": "team:a" })).await;
@@ -56,7 +61,8 @@ async fn a_store_that_dies_and_comes_back_takes_no_server_with_it() {
         }
         let (status, text) = ready(&fleet, at).await;
         assert_eq!(status, 503);
-        assert!(text.contains("store: polign"), "{text}");
+        let name = format!("store: {}", fleet.db.name());
+        assert!(text.contains(&name), "{text}");
     }
     fleet.db.restart().expect("it starts");
     for at in 0..2 {
@@ -84,9 +90,8 @@ async fn a_store_that_dies_and_comes_back_takes_no_server_with_it() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_start_without_the_store_waits_and_then_gives_up_by_name() {
-    let Some(mut fleet) = Fleet::database(&["--surface=typed"]) else {
+async fn a_start_without_the_store_waits_and_then_gives_up_by_name(kind: Kind) {
+    let Some(mut fleet) = Fleet::database(kind, &["--surface=typed"]) else {
         return;
     };
     fleet.db.kill().expect("it runs");
@@ -100,9 +105,9 @@ async fn a_start_without_the_store_waits_and_then_gives_up_by_name() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_does_not_wait_serves_unready_until_the_store_comes() {
-    let Some(mut fleet) = Fleet::database(&["--surface=typed", "--wait-for-backend=off"]) else {
+async fn a_start_that_does_not_wait_serves_unready_until_the_store_comes(kind: Kind) {
+    let Some(mut fleet) = Fleet::database(kind, &["--surface=typed", "--wait-for-backend=off"])
+    else {
         return;
     };
     fleet.db.kill().expect("it runs");

@@ -195,9 +195,10 @@ async fn client(
     calls
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn histories_are_linearizable_while_servers_die_and_join() {
-    let Some(fleet) = Fleet::start(3, &["--surface=typed"]) else {
+on_each_store![histories_are_linearizable_while_servers_die_and_join,];
+
+async fn histories_are_linearizable_while_servers_die_and_join(kind: Kind) {
+    let Some(fleet) = Fleet::start(kind, 3, &["--surface=typed"]) else {
         return;
     };
     let fleet = Arc::new(fleet);

@@ -31,9 +31,10 @@ fn content(export: &[u8]) -> Vec<String> {
     lines
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn from_embedded_to_polign_and_back_nothing_is_lost_or_added() {
-    let Some(fleet) = Fleet::database(&["--surface=typed", "--open"]) else {
+on_each_store![from_embedded_to_a_shared_store_and_back_nothing_is_lost_or_added,];
+
+async fn from_embedded_to_a_shared_store_and_back_nothing_is_lost_or_added(kind: Kind) {
+    let Some(fleet) = Fleet::database(kind, &["--surface=typed", "--open"]) else {
         return;
     };
     let mut running = Running::start(&["--surface=typed", "--open"]);
@@ -71,14 +72,11 @@ async fn from_embedded_to_polign_and_back_nothing_is_lost_or_added() {
     let first = moves("export", &data("recall-data"), None);
     let file = running.dir.path().join("first.jsonl");
     std::fs::write(&file, &first).expect("written");
-    let polign = vec![
-        "--backend=polign".to_owned(),
-        format!("--backend-url={}", fleet.db.url()),
-    ];
-    moves("import", &polign, Some(&file));
+    let shared = fleet.db.flags();
+    moves("import", &shared, Some(&file));
     let second = moves(
         "export",
-        &[polign.as_slice(), &["--keys".to_owned()]].concat(),
+        &[shared.as_slice(), &["--keys".to_owned()]].concat(),
         None,
     );
     assert_eq!(content(&second), content(&first));

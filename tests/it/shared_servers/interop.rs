@@ -1,5 +1,5 @@
-//! The published server and ours on one polign_db: what either wrote, both answer, and a lease that
-//! one holds the other respects.
+//! The published server and ours on one store: what either wrote, both answer; and on polign_db, where
+//! it has leases, what one holds the other respects.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -18,9 +18,9 @@ struct Both {
 
 impl Both {
     /// `None` where one of them is not here.
-    fn start() -> Option<Self> {
+    fn start(kind: Kind) -> Option<Self> {
         let program = std::env::var_os("RECALL_ORIGINAL")?;
-        let fleet = Fleet::start(1, &["--surface=typed", "--open"])?;
+        let fleet = Fleet::start(kind, 1, &["--surface=typed", "--open"])?;
         let port = TcpListener::bind("127.0.0.1:0")
             .expect("a port")
             .local_addr()
@@ -36,9 +36,9 @@ impl Both {
                 "-typed",
                 "-open",
                 "-backend",
-                "polign",
+                fleet.db.name(),
                 "-url",
-                &fleet.db.url(),
+                &fleet.db.published_url(),
             ])
             .args([
                 "-listen",
@@ -124,9 +124,16 @@ fn plain(list: &Value) -> Value {
     rows.into()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn beliefs_with_corrections_and_evidence_are_the_same_to_both() {
-    let Some(both) = Both::start() else { return };
+on_each_store![
+    beliefs_with_corrections_and_evidence_are_the_same_to_both,
+    what_ours_wrote_the_published_server_finds_by_words_at_once,
+    keys_of_either_open_both_and_a_revocation_by_either_closes_both,
+];
+
+async fn beliefs_with_corrections_and_evidence_are_the_same_to_both(kind: Kind) {
+    let Some(both) = Both::start(kind) else {
+        return;
+    };
     let key = both.fleet.key(&json!({ "namespace": "Team:blue.1" })).await;
     let writes = [
         (
@@ -210,9 +217,10 @@ async fn beliefs_with_corrections_and_evidence_are_the_same_to_both() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_ours_wrote_the_published_server_finds_by_words_at_once() {
-    let Some(both) = Both::start() else { return };
+async fn what_ours_wrote_the_published_server_finds_by_words_at_once(kind: Kind) {
+    let Some(both) = Both::start(kind) else {
+        return;
+    };
     let key = both.fleet.key(&json!({ "namespace": "team:a" })).await;
     let fact = fact("prefers_editor", "helix");
     assert_eq!(
@@ -236,9 +244,10 @@ async fn what_ours_wrote_the_published_server_finds_by_words_at_once() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn keys_of_either_open_both_and_a_revocation_by_either_closes_both() {
-    let Some(both) = Both::start() else { return };
+async fn keys_of_either_open_both_and_a_revocation_by_either_closes_both(kind: Kind) {
+    let Some(both) = Both::start(kind) else {
+        return;
+    };
     let admin = &both.fleet.admin;
     for (minter, revoker) in [
         (both.ours(), both.theirs.clone()),
@@ -324,8 +333,10 @@ async fn work(both: &Both, server: &str, key: &str, session: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn either_carries_on_what_the_other_left_and_respects_its_lease() {
-    let Some(both) = Both::start() else { return };
+async fn polign_either_carries_on_what_the_other_left_and_respects_its_lease() {
+    let Some(both) = Both::start(Kind::Polign) else {
+        return;
+    };
     let http = &both.fleet.http;
     let key = both.fleet.key(&json!({ "namespace": "team:a" })).await;
     let mut rounds = 0;

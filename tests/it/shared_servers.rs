@@ -1,4 +1,5 @@
-//! Several servers on one polign_db: none is special, and none needs to be asked twice.
+//! Several servers on one shared store, polign_db or Qdrant: none is special, and none needs to be
+//! asked twice.
 
 mod agents;
 mod history;
@@ -13,15 +14,110 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use recall_testkit::polign::{self, Polign};
+use recall_testkit::qdrant::Qdrant;
 
 use super::*;
 
 /// How long anything may take that happens by itself.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// A kind of shared store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Polign,
+    Qdrant,
+}
+
+/// Makes tests of functions: `polign_::NAME` and `qdrant_::NAME`, each with its kind of store.
+macro_rules! on_each_store {
+    ($($name:ident),* $(,)?) => {
+        mod polign_ {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$name(super::Kind::Polign).await;
+            })*
+        }
+        mod qdrant_ {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$name(super::Kind::Qdrant).await;
+            })*
+        }
+    };
+}
+use on_each_store;
+
+/// A store that runs.
+enum Database {
+    Polign(Polign),
+    Qdrant(Qdrant),
+}
+
+impl Database {
+    /// `None` where there is none to start.
+    fn start(kind: Kind, dir: &Path) -> Option<Self> {
+        Some(match kind {
+            Kind::Polign => {
+                let program = polign::program()?;
+                Self::Polign(Polign::start(&program, dir, &[]).expect("it starts"))
+            }
+            Kind::Qdrant => Self::Qdrant(Qdrant::start_own(dir, &[]).expect("it starts")?),
+        })
+    }
+
+    /// The flags of a server that keeps memory here.
+    fn flags(&self) -> Vec<String> {
+        let mut flags = vec![
+            format!("--backend={}", self.name()),
+            format!("--backend-url={}", self.url()),
+        ];
+        if matches!(self, Self::Qdrant(_)) {
+            flags.push("--qdrant-leases".to_owned());
+        }
+        flags
+    }
+
+    /// As `--backend` names it.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Polign(_) => "polign",
+            Self::Qdrant(_) => "qdrant",
+        }
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Polign(db) => db.url(),
+            Self::Qdrant(db) => db.url(),
+        }
+    }
+
+    /// Where the published server finds it.
+    fn published_url(&self) -> String {
+        match self {
+            Self::Polign(db) => db.url(),
+            Self::Qdrant(db) => db.rest_url().expect("it is ours"),
+        }
+    }
+
+    fn kill(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Polign(db) => db.kill(),
+            Self::Qdrant(db) => db.kill(),
+        }
+    }
+
+    fn restart(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Polign(db) => db.restart(),
+            Self::Qdrant(db) => db.restart(),
+        }
+    }
+}
+
 /// A database and servers on it, reached in turn.
 struct Fleet {
-    db: Polign,
+    db: Database,
     servers: Mutex<Vec<Option<Server>>>,
     turn: AtomicUsize,
     started: AtomicUsize,
@@ -35,8 +131,8 @@ struct Fleet {
 
 impl Fleet {
     /// `None` where there is no database to start.
-    fn start(servers: usize, flags: &[&str]) -> Option<Self> {
-        let fleet = Self::database(flags)?;
+    fn start(kind: Kind, servers: usize, flags: &[&str]) -> Option<Self> {
+        let fleet = Self::database(kind, flags)?;
         for _ in 0..servers {
             fleet.join();
         }
@@ -44,10 +140,9 @@ impl Fleet {
     }
 
     /// A database without a server.
-    fn database(flags: &[&str]) -> Option<Self> {
-        let program = polign::program()?;
+    fn database(kind: Kind, flags: &[&str]) -> Option<Self> {
         let dir = tempfile::tempdir().expect("a folder");
-        let db = Polign::start(&program, dir.path(), &[]).expect("it starts");
+        let db = Database::start(kind, dir.path())?;
         let admin = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef".to_owned();
         std::fs::write(dir.path().join("admin.key"), &admin).expect("written");
         Some(Self {
@@ -73,10 +168,10 @@ impl Fleet {
     }
 
     fn server(&self, name: &str, flags: &[&str]) -> anyhow::Result<Server> {
-        let url = format!("--backend-url={}", self.db.url());
         let key = format!("--bootstrap-key-file={}", self.admin_file().display());
-        let mut all = vec!["--backend=polign", &url, &key];
-        all.extend(self.flags.iter().map(String::as_str));
+        let store = self.db.flags();
+        let mut all = vec![key.as_str()];
+        all.extend(store.iter().chain(&self.flags).map(String::as_str));
         all.extend(flags);
         programs::server(self.dir.path(), name, &all)
     }
@@ -173,9 +268,13 @@ fn value_of(answer: &Answer) -> Option<String> {
         .map(|belief| belief["value"].as_str().expect("a text").to_owned())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_one_server_acknowledged_every_other_answers() {
-    let Some(fleet) = Fleet::start(3, &["--surface=typed"]) else {
+on_each_store![
+    what_one_server_acknowledged_every_other_answers,
+    a_key_revoked_on_one_server_is_refused_by_all_within_a_second,
+];
+
+async fn what_one_server_acknowledged_every_other_answers(kind: Kind) {
+    let Some(fleet) = Fleet::start(kind, 3, &["--surface=typed"]) else {
         return;
     };
     let key = fleet.key(&json!({ "namespace": "team:a" })).await;
@@ -190,9 +289,8 @@ async fn what_one_server_acknowledged_every_other_answers() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_key_revoked_on_one_server_is_refused_by_all_within_a_second() {
-    let Some(fleet) = Fleet::start(3, &["--surface=typed"]) else {
+async fn a_key_revoked_on_one_server_is_refused_by_all_within_a_second(kind: Kind) {
+    let Some(fleet) = Fleet::start(kind, 3, &["--surface=typed"]) else {
         return;
     };
     let key = fleet.key(&json!({ "namespace": "team:a" })).await;

@@ -13,8 +13,7 @@ struct Clustered {
 }
 
 impl Clustered {
-    async fn start() -> Option<Self> {
-        polign::program()?;
+    async fn start(kind: Kind) -> Option<Self> {
         let world = World::simulated().await.expect("a stand-in");
         world.tenant("agents").await.expect("a tenant");
         let dir = tempfile::tempdir().expect("a folder");
@@ -23,7 +22,7 @@ impl Clustered {
         flags.push("--surface=typed".to_owned());
         flags.push("--kubernetes-agent-label=recall/agent".to_owned());
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        let mut fleet = Fleet::start(3, &flags)?;
+        let mut fleet = Fleet::start(kind, 3, &flags)?;
         // The servers' own token lies there.
         fleet.kept.push(dir);
         Some(Self { world, fleet })
@@ -61,9 +60,13 @@ impl Clustered {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_pods_key_and_lease_end_on_every_server() {
-    let Some(clustered) = Clustered::start().await else {
+on_each_store![
+    a_deleted_pods_key_and_lease_end_on_every_server,
+    while_the_store_is_down_no_key_is_handed_out_and_nobody_is_told_401,
+];
+
+async fn a_deleted_pods_key_and_lease_end_on_every_server(kind: Kind) {
+    let Some(clustered) = Clustered::start(kind).await else {
         return;
     };
     let fleet = &clustered.fleet;
@@ -110,9 +113,8 @@ async fn a_deleted_pods_key_and_lease_end_on_every_server() {
     assert_eq!(context["recent_turns"][0]["content"], "half done");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn while_the_store_is_down_no_key_is_handed_out_and_nobody_is_told_401() {
-    let Some(mut clustered) = Clustered::start().await else {
+async fn while_the_store_is_down_no_key_is_handed_out_and_nobody_is_told_401(kind: Kind) {
+    let Some(mut clustered) = Clustered::start(kind).await else {
         return;
     };
     clustered.pod_key("coder-1", 0).await;

@@ -9,9 +9,14 @@ impl Fleet {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn any_server_serves_any_call_of_the_owner() {
-    let Some(fleet) = Fleet::start(3, &["--surface=typed"]) else {
+on_each_store![
+    any_server_serves_any_call_of_the_owner,
+    a_former_owner_is_refused_on_every_server,
+    writes_of_one_owner_through_three_servers_at_once_are_all_numbered,
+];
+
+async fn any_server_serves_any_call_of_the_owner(kind: Kind) {
+    let Some(fleet) = Fleet::start(kind, 3, &["--surface=typed"]) else {
         return;
     };
     let key = fleet.key(&json!({ "namespace": "team:a" })).await;
@@ -51,9 +56,8 @@ async fn any_server_serves_any_call_of_the_owner() {
     assert_eq!(turns.as_array().expect("turns").len(), 12);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_former_owner_is_refused_on_every_server() {
-    let Some(fleet) = Fleet::start(3, &["--surface=typed"]) else {
+async fn a_former_owner_is_refused_on_every_server(kind: Kind) {
+    let Some(fleet) = Fleet::start(kind, 3, &["--surface=typed"]) else {
         return;
     };
     let old = fleet
@@ -91,9 +95,8 @@ async fn a_former_owner_is_refused_on_every_server() {
 }
 
 /// Writes of one owner through several servers at once: numbers have no gap and none comes twice.
-#[tokio::test(flavor = "multi_thread")]
-async fn writes_of_one_owner_through_three_servers_at_once_are_all_numbered() {
-    let Some(fleet) = Fleet::start(3, &["--surface=typed"]) else {
+async fn writes_of_one_owner_through_three_servers_at_once_are_all_numbered(kind: Kind) {
+    let Some(fleet) = Fleet::start(kind, 3, &["--surface=typed"]) else {
         return;
     };
     let fleet = std::sync::Arc::new(fleet);
