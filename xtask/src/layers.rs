@@ -9,7 +9,7 @@ use crate::shell::{cargo, output, say};
 
 /// Workspace crates and the workspace crates that each may use, tests aside. A crate that is not
 /// here is refused; one that does not exist yet keeps its place.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("recall-identity", &[]),
     ("recall-telemetry", &[]),
     ("recall-store", &[]),
@@ -18,8 +18,15 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("recall-models", &["recall-memory"]),
     ("recall-agent", &["recall-store", "recall-memory"]),
     ("recall-store-embedded", &["recall-store"]),
-    ("recall-store-polign", &["recall-store"]),
-    ("recall-store-qdrant", &["recall-store"]),
+    ("recall-store-rows", &["recall-store"]),
+    (
+        "recall-store-polign",
+        &["recall-store", "recall-store-rows"],
+    ),
+    (
+        "recall-store-qdrant",
+        &["recall-store", "recall-store-rows"],
+    ),
     (
         "recall-api",
         &[
@@ -43,6 +50,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "recall-store-embedded",
             "recall-store-polign",
             "recall-store-qdrant",
+            "recall-store-rows",
             "recall-api",
         ],
     ),

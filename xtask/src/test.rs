@@ -16,8 +16,8 @@ use crate::{chart, demo, npm, python};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, rmcp, k8s, polign, ownership,
-    /// python, differential, mcp, chart, demo, pods.
+    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, rmcp, k8s, polign, qdrant,
+    /// ownership, python, differential, mcp, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// So many inputs for each reader in the part fuzz, such as a million for a night.
@@ -44,7 +44,7 @@ struct Part {
     run: fn(&Args) -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     Part {
         name: "rust",
         covered: false,
@@ -86,6 +86,12 @@ const PARTS: [Part; 14] = [
         covered: false,
         missing: no_python,
         run: |_| polign(),
+    },
+    Part {
+        name: "qdrant",
+        covered: false,
+        missing: no_python,
+        run: |_| qdrant(),
     },
     Part {
         name: "ownership",
@@ -218,7 +224,7 @@ fn rust() -> anyhow::Result<Tally> {
     build_programs()?;
     let mut command = cargo();
     command.arg("test").args(SELECTION).arg("--quiet").args([
-        "--", "--skip", "k8s_", "--skip", "polign_", "--skip", "real::",
+        "--", "--skip", "k8s_", "--skip", "polign_", "--skip", "qdrant_", "--skip", "real::",
     ]);
     set_up(&mut command)?;
     count(&mut command)
@@ -274,7 +280,9 @@ fn identity_alone() -> Command {
 /// The tests of the whole server alone.
 fn e2e() -> anyhow::Result<Tally> {
     let mut command = test_program("recall-e2e")?;
-    command.args(["--quiet", "--skip", "k8s_", "--skip", "polign_"]);
+    command.args([
+        "--quiet", "--skip", "k8s_", "--skip", "polign_", "--skip", "qdrant_",
+    ]);
     count(&mut command)
 }
 
@@ -336,6 +344,32 @@ fn ownership() -> anyhow::Result<Tally> {
             say(&format!("skipped: ownership on polign_db ({fix})"));
             tally.skipped += 1;
         }
+    }
+    Ok(tally)
+}
+
+/// The tests against Qdrant: of its adapter, of several servers on one of them, and of ours beside the
+/// published one. The server is the
+/// one that `RECALL_TEST_QDRANT_URL` names as far as tests leave it alive, else the stand-in. The
+/// stand-in holds Qdrant's own engine, which nothing else builds: it has a folder of its own.
+fn qdrant() -> anyhow::Result<Tally> {
+    let folder = target().join("qdrant");
+    run_command(
+        cargo()
+            .args(["build", "--locked", "--quiet"])
+            .arg("--manifest-path=tests/qdrant/Cargo.toml")
+            .arg(format!("--target-dir={}", folder.display())),
+    )?;
+    let environment = python::environment(python::CURRENT)?;
+    let original = python::program(&environment, "recall")?;
+    let mut tally = Tally::default();
+    for package in ["recall-store-qdrant", "recall-e2e"] {
+        let mut command = test_program(package)?;
+        command
+            .args(["--quiet", "qdrant_"])
+            .env("RECALL_QDRANT_STANDIN", folder.join("debug/qdrant-standin"))
+            .env("RECALL_ORIGINAL", &original);
+        tally += count(&mut command)?;
     }
     Ok(tally)
 }

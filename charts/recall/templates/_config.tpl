@@ -9,6 +9,9 @@ data-dir = "/var/lib/recall/data"
 {{- else }}
 backend-url = {{ .Values.backend.url | quote }}
 {{- end }}
+{{- if .Values.backend.qdrantLeases }}
+qdrant-leases = true
+{{- end }}
 {{- if .Values.backend.existingSecret }}
 backend-key-file = "/etc/recall/backend/key"
 {{- end }}

@@ -22,6 +22,9 @@
 {{- if and (not $embedded) (not .Values.backend.url) -}}
 {{- fail (printf "backend.kind is %s and backend.url is empty: name the address of the store, such as http://polign:23000 or http://qdrant:6334." .Values.backend.kind) -}}
 {{- end -}}
+{{- if and .Values.backend.qdrantLeases (ne .Values.backend.kind "qdrant") -}}
+{{- fail (printf "backend.qdrantLeases is set and backend.kind is %s: turn it off, or choose backend.kind: qdrant." .Values.backend.kind) -}}
+{{- end -}}
 {{- if and (not .Values.persistence.enabled) .Values.persistence.existingClaim -}}
 {{- fail "persistence.existingClaim is set and persistence.enabled is false: turn persistence on, or leave the claim out." -}}
 {{- end -}}

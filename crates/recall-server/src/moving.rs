@@ -120,7 +120,7 @@ async fn moved(config: &Config, choice: &Choice, exports: bool) -> Result<Totals
         return Err(ConfigError::Together(text).into());
     }
     let opened = stores::open(config, &clock)?;
-    if let Backend::Polign(shared) = &config.backend {
+    if let Some(shared) = config.backend.shared() {
         opened.wait(shared.wait.unwrap_or(Duration::ZERO)).await?;
     }
     let store = &*opened.store;

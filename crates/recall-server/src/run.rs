@@ -241,9 +241,9 @@ fn memory(
         registry,
         view_memory: usize::try_from(config.view_memory).unwrap_or(usize::MAX),
         // A shared store that follows its writers itself is asked each time.
-        freshness: match config.backend {
-            Backend::Polign(_) => Duration::ZERO,
-            Backend::Embedded(_) | Backend::Memory => config.freshness,
+        freshness: match config.backend.shared() {
+            Some(_) => Duration::ZERO,
+            None => config.freshness,
         },
         quota: config.quota,
     };
@@ -296,7 +296,7 @@ async fn first_keys(
             Some(parse_bootstrap_key(&text).map_err(|error| refusal(error.to_string()))?)
         }
     };
-    if let Backend::Polign(shared) = &config.backend {
+    if let Some(shared) = config.backend.shared() {
         match shared.wait {
             None => {
                 if let Some(key) = &bootstrap {

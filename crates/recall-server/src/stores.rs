@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use recall_store::{Clock, MemoryStore, Store};
 use recall_store_embedded::{EmbeddedStore, OpenError};
-use recall_store_polign::PolignStore;
+use recall_store_rows::RowStore;
 use tokio::time::Instant;
 
 use crate::config::{Backend, Config, ConfigError, Shared};
@@ -22,7 +22,8 @@ pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     /// Named in the answers of the readiness check.
     pub(crate) kind: &'static str,
-    polign: Option<Arc<PolignStore>>,
+    /// The same store, if it is shared with other servers.
+    shared: Option<Arc<RowStore>>,
 }
 
 /// Opens the store. A store on the network is not asked for anything yet.
@@ -35,13 +36,13 @@ pub(crate) fn open(config: &Config, clock: &Arc<dyn Clock>) -> Result<Opened, Fa
         Backend::Memory => Ok(Opened {
             store: Arc::new(MemoryStore::new()),
             kind: "memory",
-            polign: None,
+            shared: None,
         }),
         Backend::Embedded(dir) => match EmbeddedStore::open(dir) {
             Ok(store) => Ok(Opened {
                 store: Arc::new(store),
                 kind: "embedded",
-                polign: None,
+                shared: None,
             }),
             Err(error @ (OpenError::Damaged { .. } | OpenError::NewerFormat { .. })) => {
                 Err(Failure::Damaged(error.to_string()))
@@ -51,6 +52,7 @@ pub(crate) fn open(config: &Config, clock: &Arc<dyn Clock>) -> Result<Opened, Fa
             }
         },
         Backend::Polign(shared) => polign(config, shared, clock),
+        Backend::Qdrant { shared, leases } => qdrant(config, shared, *leases, clock),
     }
 }
 
@@ -61,17 +63,42 @@ fn polign(config: &Config, shared: &Shared, clock: &Arc<dyn Clock>) -> Result<Op
         prefix: shared.collection.clone(),
         freshness: config.freshness,
     };
-    let store = PolignStore::new(&settings, Arc::clone(clock))
+    let store = recall_store_polign::open(&settings, Arc::clone(clock))
         .map_err(|error| ConfigError::Together(format!("--backend polign: {error}")))?;
-    let store = Arc::new(store);
-    Ok(Opened {
-        store: Arc::clone(&store) as Arc<dyn Store>,
-        kind: "polign",
-        polign: Some(store),
-    })
+    Ok(Opened::shared("polign", store))
+}
+
+fn qdrant(
+    config: &Config,
+    shared: &Shared,
+    leases: bool,
+    clock: &Arc<dyn Clock>,
+) -> Result<Opened, Failure> {
+    let settings = recall_store_qdrant::Config {
+        url: shared.url.clone(),
+        key: shared.key.clone(),
+        prefix: shared.collection.clone(),
+        freshness: config.freshness,
+        leases,
+    };
+    let store = recall_store_qdrant::open(&settings, Arc::clone(clock))
+        .map_err(|error| ConfigError::Together(format!("--backend qdrant: {error}")))?;
+    if !leases {
+        tracing::info!("agents cannot be resumed on qdrant unless --qdrant-leases is given");
+    }
+    Ok(Opened::shared("qdrant", store))
 }
 
 impl Opened {
+    fn shared(kind: &'static str, store: RowStore) -> Self {
+        let store = Arc::new(store);
+        Self {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            kind,
+            shared: Some(store),
+        }
+    }
+
     /// Waits until the store answers, no longer than `patience`.
     ///
     /// # Errors
@@ -96,8 +123,8 @@ impl Opened {
 
     /// Tells a shared store that this server is gone. Without it the others find out by themselves.
     pub(crate) async fn leave(&self) {
-        let Some(polign) = &self.polign else { return };
-        match tokio::time::timeout(LEAVE, polign.close()).await {
+        let Some(shared) = &self.shared else { return };
+        match tokio::time::timeout(LEAVE, shared.close()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%error, "the store was not told of the end"),
             Err(_) => tracing::debug!("the store was not told of the end in time"),

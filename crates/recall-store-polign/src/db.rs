@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use recall_store::Error;
+use recall_store_rows::{Fields, NewRow, PLACES, Row};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::http::{Answer, Http, Repeat};
-use crate::names::escape;
 
 /// Rows of one page of a listing: the most that the store gives.
 const PAGE: usize = 1000;
@@ -32,40 +33,8 @@ const LISTINGS: u32 = 8;
 const RACES: u32 = 50;
 const RACE_PAUSE: Duration = Duration::from_millis(10);
 
-/// Metadata of a row, by name.
-pub(crate) type Fields = Map<String, Value>;
-
-/// A record of the store.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) id: String,
-    #[serde(default)]
-    pub(crate) metadata: Fields,
-}
-
-/// A record to write.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct NewRow {
-    pub(crate) id: String,
-    #[serde(serialize_with = "places")]
-    pub(crate) values: Vec<f32>,
-    pub(crate) metadata: Fields,
-}
-
-/// Most places of a hashed vector are empty: one byte for each of them.
-fn places<S: Serializer>(values: &[f32], to: S) -> Result<S::Ok, S::Error> {
-    let mut list = to.serialize_seq(Some(values.len()))?;
-    for value in values {
-        match *value == 0.0 {
-            true => list.serialize_element(&0u8)?,
-            false => list.serialize_element(value)?,
-        }
-    }
-    list.end()
-}
-
 #[derive(Debug, Deserialize)]
-struct Rows {
+struct Page {
     vectors: Vec<Row>,
     #[serde(default)]
     total: u64,
@@ -121,7 +90,7 @@ impl Db {
             let some: Vec<String> = ids.by_ref().take(GET).collect();
             let body = json!({ "ids": some, "typed_metadata": true }).to_string();
             let answer = self.0.call(Method::POST, &path, body, Repeat::Load).await?;
-            if let Some(rows) = read::<Rows>(&answer)? {
+            if let Some(rows) = read::<Page>(&answer)? {
                 found.extend(rows.vectors.into_iter().map(|row| (row.id, row.metadata)));
             }
         }
@@ -133,12 +102,12 @@ impl Db {
         let mut rows = rows.into_iter().peekable();
         let base = format!("/v1/collections/{}/vectors", escape(collection));
         while let Some(first) = rows.next() {
-            let mut weight = weight(&first);
+            let mut weight = first.weight();
             let mut some = vec![first];
             while some.len() < PUT
-                && let Some(next) = rows.next_if(|next| weight + self::weight(next) <= PUT_BYTES)
+                && let Some(next) = rows.next_if(|next| weight + next.weight() <= PUT_BYTES)
             {
-                weight += self::weight(&next);
+                weight += next.weight();
                 some.push(next);
             }
             let (method, path, body) = match some.as_slice() {
@@ -151,7 +120,13 @@ impl Db {
                     )
                 }
                 rows => {
-                    let body = serde_json::to_string(&Batch { vectors: rows });
+                    let vectors = rows.iter().map(|row| Vector {
+                        id: &row.id,
+                        values: Values(&row.values),
+                        metadata: &row.metadata,
+                    });
+                    let vectors = vectors.collect();
+                    let body = serde_json::to_string(&Batch { vectors });
                     let body = body.map_err(|error| Error::unavailable(error.to_string()))?;
                     (Method::POST, format!("{base}:batch"), body)
                 }
@@ -195,7 +170,7 @@ impl Db {
             .0
             .call(Method::GET, &path, Bytes::new(), Repeat::Load)
             .await?;
-        let rows = read::<Rows>(&answer)?;
+        let rows = read::<Page>(&answer)?;
         Ok(rows.map_or((Vec::new(), 0), |rows| (rows.vectors, rows.total)))
     }
 
@@ -245,7 +220,7 @@ impl Db {
     /// store looks them up by vector: whoever needs all of them counts.
     pub(crate) async fn query(&self, collection: &str, filter: &Value) -> Result<Vec<Row>, Error> {
         let path = format!("/v1/collections/{}/query", escape(collection));
-        let values = vec![0f32; crate::embed::PLACES];
+        let values = vec![0f32; PLACES];
         let body = json!({
             "values": Values(&values), "k": MAX_HITS, "nprobe": PROBES, "filter": filter, "typed_metadata": true,
         });
@@ -329,21 +304,39 @@ impl Db {
 
 #[derive(Serialize)]
 struct Batch<'a> {
-    vectors: &'a [NewRow],
+    vectors: Vec<Vector<'a>>,
+}
+
+#[derive(Serialize)]
+struct Vector<'a> {
+    id: &'a str,
+    values: Values<'a>,
+    metadata: &'a Fields,
 }
 
 struct Values<'a>(&'a [f32]);
 
 impl Serialize for Values<'_> {
+    /// Most places of a hashed vector are empty: one byte for each of them.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        places(self.0, to)
+        let mut list = to.serialize_seq(Some(self.0.len()))?;
+        for value in self.0 {
+            match *value == 0.0 {
+                true => list.serialize_element(&0u8)?,
+                false => list.serialize_element(value)?,
+            }
+        }
+        list.end()
     }
 }
 
-/// About the bytes that a row takes on the wire.
-fn weight(row: &NewRow) -> usize {
-    let text = |value: &Value| value.as_str().map_or(16, str::len);
-    row.id.len() + row.values.len() * 3 + row.metadata.values().map(text).sum::<usize>()
+/// All but letters, digits and three signs. A dot is escaped too: `.` and `..` alone would name
+/// another path.
+const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+
+/// Escapes a collection or id for a path.
+fn escape(text: &str) -> String {
+    utf8_percent_encode(text, UNSAFE).to_string()
 }
 
 /// Reads an answer; 404 is how the store says that nothing was written yet.
@@ -367,4 +360,14 @@ fn unexpected(answer: &Answer) -> Error {
         answer.status.as_u16(),
         words.trim()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaping_leaves_no_path_to_climb() {
+        assert_eq!(escape("../a b:é"), "%2E%2E%2Fa%20b%3A%C3%A9");
+    }
 }

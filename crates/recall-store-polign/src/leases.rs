@@ -9,9 +9,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recall_store::{Acquired, Epoch, Error, Fence, Grant, LeaseState};
+use recall_store::{Acquired, BoxFuture, Epoch, Error, Fence, Grant, LeaseState};
+use recall_store_rows::{self as rows, Moment};
 
-use crate::age::Moment;
 use crate::db::{Db, Lease, Taken};
 
 /// The longest holder that the store takes, in characters.
@@ -51,7 +51,7 @@ impl Leases {
         Self { db }
     }
 
-    pub(crate) async fn acquire(
+    async fn acquire(
         &self,
         collection: &str,
         name: &str,
@@ -88,12 +88,7 @@ impl Leases {
         Err(Error::unavailable("a lease kept being asked about"))
     }
 
-    pub(crate) async fn renew(
-        &self,
-        collection: &str,
-        grant: &Grant,
-        ttl: Duration,
-    ) -> Result<Grant, Error> {
+    async fn renew(&self, collection: &str, grant: &Grant, ttl: Duration) -> Result<Grant, Error> {
         for _ in 0..RENEWALS {
             let asked = Moment::now();
             let lease = self.mine(collection, &grant.name, grant.epoch).await?;
@@ -117,12 +112,7 @@ impl Leases {
     }
 
     /// Gives a lease back if it still has this epoch.
-    pub(crate) async fn release(
-        &self,
-        collection: &str,
-        name: &str,
-        epoch: Epoch,
-    ) -> Result<bool, Error> {
+    async fn release(&self, collection: &str, name: &str, epoch: Epoch) -> Result<bool, Error> {
         let mut ours = false;
         for _ in 0..RENEWALS {
             match self.probe(collection, name).await? {
@@ -141,11 +131,7 @@ impl Leases {
         ))
     }
 
-    pub(crate) async fn inspect(
-        &self,
-        collection: &str,
-        name: &str,
-    ) -> Result<Option<LeaseState>, Error> {
+    async fn inspect(&self, collection: &str, name: &str) -> Result<Option<LeaseState>, Error> {
         Ok(match self.probe(collection, name).await? {
             Probed::Live(lease) => Some(LeaseState {
                 grant: grant(name, &lease),
@@ -169,15 +155,10 @@ impl Leases {
     }
 
     /// Refuses unless the lease is held under this epoch. Answers when that was asked.
-    pub(crate) async fn check(&self, collection: &str, fence: &Fence) -> Result<Moment, Error> {
+    async fn check(&self, collection: &str, fence: &Fence) -> Result<Moment, Error> {
         let asked = Moment::now();
         self.mine(collection, &fence.lease, fence.epoch).await?;
         Ok(asked)
-    }
-
-    /// Whether what a check told may still be acted on.
-    pub(crate) fn stands(asked: Moment) -> bool {
-        asked.age() < PROBE_AGE
     }
 
     async fn mine(&self, collection: &str, name: &str, epoch: Epoch) -> Result<Lease, Error> {
@@ -213,6 +194,56 @@ impl Leases {
                 })
             }
         }
+    }
+}
+
+impl rows::Leases for Leases {
+    fn acquire<'a>(
+        &'a self,
+        collection: &'a str,
+        name: &'a str,
+        holder: &'a str,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Acquired, Error>> {
+        Box::pin(Self::acquire(self, collection, name, holder, ttl))
+    }
+
+    fn renew<'a>(
+        &'a self,
+        collection: &'a str,
+        grant: &'a Grant,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Grant, Error>> {
+        Box::pin(Self::renew(self, collection, grant, ttl))
+    }
+
+    fn release<'a>(
+        &'a self,
+        collection: &'a str,
+        name: &'a str,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(Self::release(self, collection, name, epoch))
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        collection: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<LeaseState>, Error>> {
+        Box::pin(Self::inspect(self, collection, name))
+    }
+
+    fn check<'a>(
+        &'a self,
+        collection: &'a str,
+        fence: &'a Fence,
+    ) -> BoxFuture<'a, Result<Moment, Error>> {
+        Box::pin(Self::check(self, collection, fence))
+    }
+
+    fn stands(&self, asked: Moment) -> bool {
+        asked.age() < PROBE_AGE
     }
 }
 

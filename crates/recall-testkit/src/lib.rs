@@ -10,6 +10,7 @@ mod models;
 mod objects;
 pub mod polign;
 pub mod process;
+pub mod qdrant;
 mod recorded;
 mod reply;
 mod respond;

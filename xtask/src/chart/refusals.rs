@@ -4,7 +4,7 @@ use super::helm::{Tools, printed};
 use super::{Report, dir};
 
 /// Settings on the command line, and words of the refusal.
-const REFUSED: [(&[&str], &str); 35] = [
+const REFUSED: [(&[&str], &str); 36] = [
     // Wrong together: the sentence says what to change.
     (
         &["replicaCount=2"],
@@ -29,6 +29,10 @@ const REFUSED: [(&[&str], &str); 35] = [
     (
         &["backend.kind=qdrant"],
         "backend.kind is qdrant and backend.url is empty",
+    ),
+    (
+        &["backend.qdrantLeases=true"],
+        "backend.qdrantLeases is set and backend.kind is embedded",
     ),
     (
         &["persistence.enabled=false", "persistence.existingClaim=x"],

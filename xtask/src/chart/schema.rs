@@ -13,7 +13,7 @@ use super::{Mode, Report, dir};
 const FILE: &str = "values.schema.json";
 
 /// Settings of the server that the chart makes of its own values.
-const OWNED: [&str; 14] = [
+const OWNED: [&str; 15] = [
     "admin-listen",
     "backend",
     "backend-key-file",
@@ -25,6 +25,7 @@ const OWNED: [&str; 14] = [
     "listen",
     "otlp-endpoint",
     "print-config",
+    "qdrant-leases",
     "tls-cert-file",
     "tls-client-ca-file",
     "tls-key-file",

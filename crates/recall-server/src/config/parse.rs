@@ -8,7 +8,7 @@ use std::time::Duration;
 use recall_api::{ExchangeLimits, Host, Origin, Rate};
 use recall_keys::parse_go;
 use recall_memory::{Quota, Surface};
-use recall_store_polign::MAX_PREFIX_BYTES;
+use recall_store_rows::MAX_PREFIX_BYTES;
 use recall_telemetry::{Endpoint, LogFormat};
 use secrecy::SecretString;
 
@@ -27,8 +27,26 @@ pub enum Backend {
     Embedded(PathBuf),
     /// In a polign_db that others may write too.
     Polign(Shared),
+    /// In a Qdrant that others may write too.
+    Qdrant {
+        /// Where it is.
+        shared: Shared,
+        /// Whether agents can be resumed.
+        leases: bool,
+    },
     /// In the process: gone with it. For tests.
     Memory,
+}
+
+impl Backend {
+    /// Where it is, if it is on the network.
+    #[must_use]
+    pub fn shared(&self) -> Option<&Shared> {
+        match self {
+            Self::Polign(shared) | Self::Qdrant { shared, .. } => Some(shared),
+            Self::Embedded(_) | Self::Memory => None,
+        }
+    }
 }
 
 /// A store on the network.
@@ -314,13 +332,24 @@ impl Read<'_> {
     }
 
     fn backend(&self) -> Result<Backend, ConfigError> {
-        let kinds = [("embedded", 0), ("polign", 1), ("memory", 2)];
+        let kinds = [("embedded", 0), ("polign", 1), ("qdrant", 2), ("memory", 3)];
         let kind = self.one_of("backend", &kinds)?;
+        let leases = self.switch("qdrant-leases");
+        if leases && kind != 2 {
+            return Err(ConfigError::Together(
+                "--qdrant-leases has no effect on this --backend: choose qdrant or leave it out"
+                    .to_owned(),
+            ));
+        }
         if kind == 1 {
             return self.shared("http://127.0.0.1:23000").map(Backend::Polign);
         }
-        self.nothing_of_shared()?;
         if kind == 2 {
+            let shared = self.shared("http://127.0.0.1:6334")?;
+            return Ok(Backend::Qdrant { shared, leases });
+        }
+        self.nothing_of_shared()?;
+        if kind == 3 {
             return Ok(Backend::Memory);
         }
         match self.path("data-dir")? {
@@ -366,7 +395,7 @@ impl Read<'_> {
         match given {
             None => Ok(()),
             Some(name) => Err(ConfigError::Together(format!(
-                "--{name} has no effect on this --backend: choose polign or leave it out"
+                "--{name} has no effect on this --backend: choose polign or qdrant, or leave it out"
             ))),
         }
     }

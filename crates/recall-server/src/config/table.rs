@@ -109,13 +109,14 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "backend",
         "KIND",
         Some("embedded"),
-        "Where memory is kept: embedded, polign or memory (for tests)",
+        "Where memory is kept: embedded, polign, qdrant or memory (for tests)",
     ),
     value(
         "backend-url",
         "URL",
         None,
-        "Address of the store [default: http://127.0.0.1:23000 for polign]",
+        "Address of the store [default: http://127.0.0.1:23000 for polign, http://127.0.0.1:6334 (gRPC) \
+         for qdrant]",
     ),
     value(
         "backend-key-file",
@@ -139,6 +140,11 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "TIME",
         Some("30s"),
         "How long a start waits for a shared store before it fails, or off: serve unready meanwhile",
+    ),
+    switch(
+        "qdrant-leases",
+        None,
+        "On qdrant, agents can be resumed: by conditional writes of Qdrant 1.17 or later",
     ),
     value(
         "data-dir",

@@ -1,9 +1,7 @@
 //! What all of them share: a database, and a way to speak to it as another program would.
 
-mod batches;
 mod faults;
 mod leases;
-mod replicas;
 mod trouble;
 
 use std::sync::Arc;
@@ -13,10 +11,12 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use recall_store::{Store, SystemClock, conformance};
-use recall_store_polign::{Config, PolignStore};
+use recall_store_polign::Config;
+use recall_store_rows::RowStore;
+use recall_store_rows::conformance as rows;
 use recall_testkit::polign::{self, Polign};
 use tempfile::TempDir;
 
@@ -44,8 +44,8 @@ impl Real {
         }
     }
 
-    fn store(&self) -> PolignStore {
-        PolignStore::new(&self.config(), Arc::new(SystemClock)).expect("a store")
+    fn store(&self) -> RowStore {
+        recall_store_polign::open(&self.config(), Arc::new(SystemClock)).expect("a store")
     }
 }
 
@@ -53,6 +53,19 @@ impl Real {
 async fn polign_store_conforms() {
     let Some(real) = Real::start(&[]) else { return };
     conformance::run(|| async { Arc::new(real.store()) as Arc<dyn Store> }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_and_batches_conform() {
+    if polign::program().is_none() {
+        return;
+    }
+    rows::run(|| {
+        let real = Arc::new(Real::start(&[]).expect("there is a program"));
+        let open = Arc::clone(&real);
+        (real, move || open.store())
+    })
+    .await;
 }
 
 /// Speaks to the database directly, as another program would.
@@ -76,18 +89,4 @@ async fn call(real: &Real, method: &str, path: &str, body: Value) -> (u16, Value
 
 async fn post(real: &Real, path: &str, body: Value) -> (u16, Value) {
     call(real, "POST", path, body).await
-}
-
-async fn put_row(real: &Real, collection: &str, id: &str, metadata: Value) {
-    let mut values = vec![0; 256];
-    values[0] = 1;
-    let path = format!("/v1/collections/{collection}/vectors/{id}");
-    let body = json!({ "values": values, "metadata": metadata });
-    assert_eq!(call(real, "PUT", &path, body).await.0, 200);
-}
-
-async fn delete_row(real: &Real, collection: &str, id: &str) {
-    let path = format!("/v1/collections/{collection}/vectors:delete");
-    let (status, answer) = post(real, &path, json!({ "ids": [id] })).await;
-    assert_eq!((status, &answer["ids"]), (200, &json!([id])));
 }

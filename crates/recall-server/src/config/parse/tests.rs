@@ -107,6 +107,26 @@ fn a_shared_store_has_an_address_a_key_and_a_prefix() {
 }
 
 #[test]
+fn qdrant_has_leases_only_where_they_are_asked_for() {
+    let backend = |flags: &[&str]| {
+        let flags = [&["--backend=qdrant"], flags].concat();
+        match read(&flags, &[]).expect("good").backend {
+            Backend::Qdrant { shared, leases } => (shared, leases),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (plain, leases) = backend(&[]);
+    assert_eq!(
+        (plain.url.as_str(), leases),
+        ("http://127.0.0.1:6334", false)
+    );
+    let (given, leases) = backend(&["--qdrant-leases", "--backend-url=https://q:6334"]);
+    assert_eq!((given.url.as_str(), leases), ("https://q:6334", true));
+    refused(&["--backend=polign", "--qdrant-leases"], "choose qdrant");
+    refused(&["--backend=memory", "--qdrant-leases"], "choose qdrant");
+}
+
+#[test]
 fn the_stores_key_is_not_printed() {
     let arguments = ["recall-server", "--backend=polign", "--backend-key=plgn_k"];
     let settings = Settings::read(
@@ -127,7 +147,10 @@ fn bad_values_name_flag_value_and_what_is_allowed() {
         &["--surface=both"],
         "--surface \"both\" (flag): must be text or typed",
     );
-    refused(&["--backend=mysql"], "must be embedded or polign or memory");
+    refused(
+        &["--backend=mysql"],
+        "must be embedded or polign or qdrant or memory",
+    );
     refused(
         &["--view-memory=12parsecs"],
         "must be a number of bytes such as 256MiB",

@@ -15,11 +15,12 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use parking_lot::Mutex;
 use recall_store::{Acquired, Error, Revision, Store, SystemClock};
-use recall_store_polign::{Config, PolignStore};
+use recall_store_polign::Config;
+use recall_store_rows::RowStore;
 use tokio::net::TcpListener;
 
 use super::Real;
-use super::replicas::{append, ids, ns};
+use recall_store_rows::conformance::{append, ids, ns};
 
 /// What becomes of the next call whose path holds a word.
 #[derive(Debug, Clone, Copy)]
@@ -135,13 +136,13 @@ impl Proxy {
     }
 }
 
-async fn through(real: &Real) -> (Arc<Proxy>, PolignStore) {
+async fn through(real: &Real) -> (Arc<Proxy>, RowStore) {
     let (proxy, url) = Proxy::start(real).await;
     let config = Config {
         url,
         ..real.config()
     };
-    let store = PolignStore::new(&config, Arc::new(SystemClock)).expect("a store");
+    let store = recall_store_polign::open(&config, Arc::new(SystemClock)).expect("a store");
     store.revision(&ns()).await.expect("it answers");
     (proxy, store)
 }

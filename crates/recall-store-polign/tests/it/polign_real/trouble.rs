@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use recall_store::{Revision, Store, SystemClock};
-use recall_store_polign::{Config, OpenError, PolignStore};
+use recall_store_polign::{Config, OpenError};
 use secrecy::SecretString;
 
 use super::Real;
-use super::replicas::{append, ids};
+use recall_store_rows::conformance::{append, ids};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_was_killed_comes_back_with_everything_it_acknowledged() {
@@ -48,7 +48,7 @@ async fn the_key_opens_and_a_wrong_one_is_the_operators_trouble() {
             key: key.map(SecretString::from),
             ..real.config()
         };
-        PolignStore::new(&config, Arc::new(SystemClock)).expect("a store")
+        recall_store_polign::open(&config, Arc::new(SystemClock)).expect("a store")
     };
     let right = open(Some(key.clone()));
     right.ping().await.expect("the key is right");
@@ -71,11 +71,12 @@ async fn what_cannot_work_is_refused_before_it_is_tried() {
         prefix: prefix.to_owned(),
         freshness: std::time::Duration::ZERO,
     };
-    let open =
-        |config: Config| PolignStore::new(&config, Arc::new(SystemClock)).expect_err("refused");
+    let open = |config: Config| {
+        recall_store_polign::open(&config, Arc::new(SystemClock)).expect_err("refused")
+    };
     assert!(matches!(open(config("db", "p")), OpenError::Url(_)));
     assert!(matches!(
         open(config("http://db:1", "a/b")),
-        OpenError::Prefix(_)
+        OpenError::Rows(_)
     ));
 }
