@@ -153,7 +153,14 @@ async fn no_replaced_value_is_current_among_texts_with_statements() {
     let running = Running::start(&["--surface=typed", "--open"]);
     let key = running.key("updates:texts").await;
     for story in &stories() {
+        // For a statement that is known nothing is written, as the contract has it, so a second text
+        // of it is not known as its source.
+        let mut said = Vec::new();
         for step in list(story, "steps") {
+            if said.last() == Some(&&step["value"]) {
+                continue;
+            }
+            said.push(&step["value"]);
             let body = json!({"text": step["text"], "statements": [statement(story, step)]});
             tell(&running, &key, "/v1/remember", &body).await;
         }

@@ -241,10 +241,7 @@ impl Cluster<'_> {
                     let old_value = member.event(old.slot).and_then(|old| old.value.as_ref());
                     effect.restated = old_value.is_some_and(|old| old.same(value));
                     match effect.restated {
-                        true => {
-                            since = old.since;
-                            replaced.extend(old.replaced.iter().flatten().copied());
-                        }
+                        true => replaced.extend(old.replaced.iter().flatten().copied()),
                         false => replaced.push(Former {
                             pair: member.pair,
                             slot: old.slot,

@@ -22,6 +22,8 @@ pub(crate) struct Draft<'v> {
     pub(super) added: Vec<Placed>,
     /// Definitions that this write makes.
     pub(super) defined: Vec<(Arc<str>, Arc<Definition>)>,
+    /// Whether a text that says what is believed already is written down as one more source of it.
+    pub(super) confirms: bool,
 }
 
 /// A pair and those it is folded with, at an instant.
@@ -40,6 +42,7 @@ impl<'v> Draft<'v> {
             stamp,
             added: Vec::new(),
             defined: Vec::new(),
+            confirms: false,
         }
     }
 

@@ -150,7 +150,7 @@ impl Draft<'_> {
         recorded: Timestamp,
         episode: Option<&EventId>,
     ) {
-        let Some(note) = episode.filter(|note| !self.is_drawn(note, known)) else {
+        let Some(note) = episode.filter(|note| self.confirms && !self.is_drawn(note, known)) else {
             return;
         };
         let statement = Statement {

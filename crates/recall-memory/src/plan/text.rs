@@ -12,6 +12,8 @@ impl Draft<'_> {
     /// fits stays in the note alone. Nothing is written when any statement is refused.
     pub(super) fn remember_text(&mut self, text: &TextStatements) -> Result<TextRemembered, Error> {
         self.not_ahead(text.episode.observed)?;
+        // A caller that gives its own statements is told that nothing is written for a known one.
+        self.confirms = text.lenient;
         let mut proposals = text.proposals.clone();
         for proposal in &mut proposals {
             proposal.statement = self.spelt(&proposal.statement);

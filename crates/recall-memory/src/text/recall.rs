@@ -160,15 +160,12 @@ fn write(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief, at: Tim
     };
     let outdated = find.outdated(pair, belief.slot);
     let rest = outdated.as_ref().and_then(|it| it.rest.clone());
-    let since = pair
-        .event(belief.since)
-        .map_or(card.observed, |event| event.observed);
     let elsewhere = elsewhere(find, pair, &card);
     json.object(|json| {
         json.key("text")
             .string(&rest.unwrap_or_else(|| card.sentence()));
-        json.key("since").string(&time::date(since));
-        json.key("days_ago").int(time::periods(since, at));
+        json.key("since").string(&time::date(card.observed));
+        json.key("days_ago").int(time::periods(card.observed, at));
         former(json, "before", &card, &card.replaced);
         former(json, "elsewhere", &card, &elsewhere);
         if let Some(evidence) = &card.evidence {

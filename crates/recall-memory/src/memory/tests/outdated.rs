@@ -145,8 +145,6 @@ async fn a_value_that_is_said_again_keeps_its_standing() {
         (&json!(1), &json!("user_stated"))
     );
     assert_eq!(belief["source_text"], "Alice painted her boat.");
-    let found = text_world.ask(Recall, json!({"question": "boat"})).await;
-    assert_eq!(found["memories"][0]["since"], "2026-05-01");
     // The same text read again adds nothing.
     let revision = world.revision().await;
     world
@@ -160,7 +158,7 @@ async fn the_typed_surface_marks_a_text_and_leaves_out_what_is_wholly_gone() {
     let world = World::open();
     for (said, city) in [
         ("Alice lives in Rome.", "Rome"),
-        ("Alice lives in Rome now. Bob sings.", "Rome"),
+        ("Alice lives in Genoa. Bob sings.", "Genoa"),
         ("Alice lives in Oslo.", "Oslo"),
     ] {
         let statement = json!({"subject": "alice", "predicate": "lives_in", "value": city,
@@ -184,20 +182,23 @@ async fn the_typed_surface_marks_a_text_and_leaves_out_what_is_wholly_gone() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|row| row["value"] == "Alice lives in Rome now. Bob sings.");
-    let gone = json!([{"subject": "alice", "predicate": "lives_in", "value": "Rome"}]);
-    assert_eq!(marked.expect("the text with more in it")["no_longer"], gone);
+        .find(|row| row["value"] == "Alice lives in Genoa. Bob sings.");
+    let gone = |city: &str| json!([{"subject": "alice", "predicate": "lives_in", "value": city}]);
+    assert_eq!(
+        marked.expect("the text with more in it")["no_longer"],
+        gone("Genoa")
+    );
     // By name everything that is kept is there, and marked.
     let notes = world
         .ask(Recall, json!({"subject": "user", "predicate": "note"}))
         .await;
-    let marks: Vec<bool> = notes
+    let marks: Vec<&Value> = notes
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| row["no_longer"] == gone)
+        .map(|row| &row["no_longer"])
         .collect();
-    assert_eq!(marks, [true, true, false]);
+    assert_eq!(marks, [&gone("Rome"), &gone("Genoa"), &Value::Null]);
     let explained = world
         .ask(
             Explain,
@@ -205,9 +206,11 @@ async fn the_typed_surface_marks_a_text_and_leaves_out_what_is_wholly_gone() {
         )
         .await;
     for row in explained.as_array().unwrap() {
+        let of = row["memory"].as_str().unwrap();
+        assert!(!of.contains("Rome"), "{row}");
         assert_eq!(
-            row["no_longer"] == gone,
-            row["memory"].as_str().unwrap().contains("Rome"),
+            row["no_longer"] == gone("Genoa"),
+            of.contains("Genoa"),
             "{row}"
         );
     }
