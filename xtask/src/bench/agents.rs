@@ -96,6 +96,7 @@ fn record(side: &Side, plan: &Plan, time: Duration, next: &mut u64) -> anyhow::R
         connections: plan.connections,
         time,
         count: u64::MAX,
+        pace: None,
     };
     let mut write = |_: u64, out: &mut Vec<u8>| {
         let turn =
@@ -134,6 +135,7 @@ fn resumes(side: &Side, plan: &Plan, report: &mut Report) -> anyhow::Result<()> 
         connections: LOADERS,
         time: Duration::MAX,
         count,
+        pace: None,
     };
     load::run(side.address, all(beliefs), &mut write)?.all_served()?;
     tool(side, "agent_resume", OLD, json!({}))?;
@@ -170,6 +172,7 @@ fn resumes(side: &Side, plan: &Plan, report: &mut Report) -> anyhow::Result<()> 
             connections: 1,
             time: plan.round,
             count: u64::MAX,
+            pace: None,
         };
         let mut write = |_: u64, out: &mut Vec<u8>| {
             let body = message("agent_resume", OLD, json!({})).to_string();
