@@ -159,7 +159,7 @@ impl Find<'_> {
 
     /// What a text repeats of what was answered from here that is no longer so.
     fn repeated_and_gone(&self, text: &str, gone: &mut Vec<Gone>, words: &mut Words) {
-        if !text.contains(": ") {
+        if !text.contains(':') {
             return;
         }
         let said = compared(text);

@@ -4,7 +4,8 @@
 //! statement is its sentence, `user prefers editor: vim`; people do not write like that, so where such
 //! a sentence stands in a text, and where words stand that were read before, nothing new is said.
 
-use std::ops::Range;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::{Bound, Range};
 
 use super::{Pair, View};
 use crate::event_id::EventId;
@@ -112,16 +113,23 @@ impl View {
 
     /// The sentences of statements that were ever made, where they stand in a text.
     pub(super) fn served(&self, text: &str) -> Vec<Served<'_>> {
+        let mut spoken = HashMap::new();
         let colons = text.match_indices(": ").take(MAX_COLONS);
         let found = colons.filter_map(|(at, colon)| {
             let (about, value) = (text.get(..at)?, text.get(at + colon.len()..)?);
-            self.served_at(about, value, at + colon.len())
+            self.served_at(about, value, at + colon.len(), &mut spoken)
         });
         found.collect()
     }
 
     /// The longest sentence whose value begins at `from`, behind a colon.
-    fn served_at(&self, about: &str, said: &str, from: usize) -> Option<Served<'_>> {
+    fn served_at<'v>(
+        &'v self,
+        about: &str,
+        said: &str,
+        from: usize,
+        spoken: &mut HashMap<u32, Spoken<'v>>,
+    ) -> Option<Served<'v>> {
         let predicates = (0..).zip(self.predicates());
         let mut best: Option<Served<'_>> = None;
         for (no, predicate) in predicates.filter(|(_, predicate)| !predicate.note) {
@@ -133,19 +141,18 @@ impl View {
                 let own = subject.and_then(|subject| self.pair_no(subject, no));
                 let pair = own.and_then(|own| Some((own, self.pair(own)?)));
                 let Some((own, pair)) = pair else { continue };
-                for value in pair.events.iter().filter_map(|event| event.value.as_ref()) {
-                    let Some(length) = begins_with(said, value) else {
-                        continue;
-                    };
-                    let at = start..from + length;
-                    if best.as_ref().is_none_or(|best| best.at.len() < at.len()) {
-                        best = Some(Served {
-                            at,
-                            no: own,
-                            pair,
-                            value,
-                        });
-                    }
+                let spoken = spoken.entry(own).or_insert_with(|| Spoken::of(pair));
+                let Some((length, value)) = spoken.longest_at_start_of(said) else {
+                    continue;
+                };
+                let at = start..from + length;
+                if best.as_ref().is_none_or(|best| best.at.len() < at.len()) {
+                    best = Some(Served {
+                        at,
+                        no: own,
+                        pair,
+                        value,
+                    });
                 }
             }
         }
@@ -225,17 +232,51 @@ fn starts(words: &str) -> impl Iterator<Item = usize> {
     begins.map(|(at, _)| at).take(MAX_SUBJECT_WORDS)
 }
 
-/// How much of some words is a value that they begin with.
-fn begins_with(words: &str, value: &Value) -> Option<usize> {
-    let said = compared(&value.to_string());
-    let rest = words
-        .strip_prefix(said.as_str())
-        .filter(|_| !said.is_empty())?;
-    let ends = rest
-        .chars()
-        .next()
-        .is_none_or(|next| !next.is_alphanumeric());
-    ends.then_some(said.len())
+/// The values that were ever stated of a pair, in the form in which texts are compared. A text may name a
+/// pair thousands of times, and a pair may have had thousands of values.
+struct Spoken<'v>(BTreeMap<String, &'v Value>);
+
+impl<'v> Spoken<'v> {
+    fn of(pair: &'v Pair) -> Self {
+        let values = pair.events.iter().filter_map(|event| event.value.as_ref());
+        let mut spoken: BTreeMap<_, _> = values
+            .map(|value| (compared(&value.to_string()), value))
+            .collect();
+        spoken.remove("");
+        Self(spoken)
+    }
+
+    /// The longest value that some words begin with and do not go on, and how long it is.
+    fn longest_at_start_of(&self, words: &str) -> Option<(usize, &'v Value)> {
+        let mut below = Bound::Included(words);
+        loop {
+            let range = (Bound::Unbounded, below);
+            let (said, value) = self.0.range::<str, _>(range).next_back()?;
+            let common = common_start(said, words);
+            let ends = common == said.len() && {
+                let next = words.get(common..).and_then(|rest| rest.chars().next());
+                next.is_none_or(|next| !next.is_alphanumeric())
+            };
+            if ends {
+                return Some((common, value));
+            }
+            // What the words begin with is no greater than what they share with this one.
+            below = match common == said.len() {
+                true => Bound::Excluded(said.as_str()),
+                false => Bound::Included(words.get(..common)?),
+            };
+        }
+    }
+}
+
+/// How many bytes two texts share at their start, in whole characters.
+fn common_start(one: &str, other: &str) -> usize {
+    let pairs = one.char_indices().zip(other.chars());
+    let mut same = pairs.skip_while(|((_, one), other)| one == other);
+    match same.next() {
+        Some(((at, _), _)) => at,
+        None => one.len().min(other.len()),
+    }
 }
 
 /// A line without what may stand before and behind its sentence.
@@ -251,6 +292,48 @@ fn plain(line: &str) -> &str {
         match lead {
             Some(rest) => line = rest.trim(),
             None => return line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_value_that_words_begin_with_is_found() {
+        let values = [
+            "ro",
+            "rome",
+            "rome by night",
+            "rome by nigh",
+            "oslo",
+            "r",
+            "é",
+        ]
+        .map(Value::text);
+        let spoken = values
+            .iter()
+            .map(|value| (compared(&value.to_string()), value));
+        let spoken = Spoken(spoken.collect());
+        for (words, expected) in [
+            ("rome", Some("rome")),
+            ("rome by night.", Some("rome by night")),
+            ("rome by nightfall", Some("rome")),
+            ("rome by day", Some("rome")),
+            ("romeo", None),
+            ("ro, and more", Some("ro")),
+            ("r", Some("r")),
+            ("", None),
+            ("zürich", None),
+            ("éa", None),
+            ("é", Some("é")),
+            ("a", None),
+        ] {
+            let found = spoken
+                .longest_at_start_of(words)
+                .map(|(_, value)| value.to_string());
+            assert_eq!(found.as_deref(), expected, "{words}");
         }
     }
 }
