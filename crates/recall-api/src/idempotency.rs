@@ -69,10 +69,18 @@ impl Stamp {
         let Some(key) = headers.get(&IDEMPOTENCY_KEY) else {
             return Ok(None);
         };
-        let plain = |text: &&str| (1..=MAX_KEY_BYTES).contains(&text.len());
+        let plain = |text: &&str| {
+            let graphic = text.bytes().all(|byte| byte.is_ascii_graphic());
+            graphic && (1..=MAX_KEY_BYTES).contains(&text.len())
+        };
         let key = key.to_str().ok().filter(plain).ok_or_else(|| {
-            ApiError::invalid("Idempotency-Key: must be 1 to 128 plain characters")
+            ApiError::invalid(
+                "Idempotency-Key: must be 1 to 128 printable characters without blanks",
+            )
         })?;
+        if headers.get_all(&IDEMPOTENCY_KEY).iter().nth(1).is_some() {
+            return Err(ApiError::invalid("Idempotency-Key: was given twice"));
+        }
         let holder = match &grant.key {
             Some(id) => id.as_str(),
             None => auth::namespace(grant)?.as_str(),

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use crate::event::Event;
 use crate::fold::Believed;
+use crate::view::Pair;
 
-/// The last row of a page: a belief by its pair and event, as the view numbers them. The log numbers
+/// The last row of a page: a belief by its pair and the event since which it is believed, as the view
+/// numbers them. The log numbers
 /// them alike on every server and after every start, so that a page may be asked of any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
@@ -42,19 +45,19 @@ impl Skip {
         Self(cursor)
     }
 
-    /// How many of a pair's beliefs, from the first on, earlier pages had. What was withdrawn or written
-    /// meanwhile moves none of the others to another page.
-    pub(crate) fn of(&mut self, pair: u32, believed: &Believed) -> usize {
+    /// How many of a pair's beliefs, from the first on, earlier pages had. What was withdrawn, restated or
+    /// written meanwhile moves none of the others to another page: their places are those of the events
+    /// since which they are believed, and an event stays.
+    pub(crate) fn of(&mut self, no: u32, pair: &Pair, believed: &Believed) -> usize {
         let Some(cursor) = self.0 else { return 0 };
-        if cursor.pair != pair {
+        if cursor.pair != no {
             return believed.len();
         }
         self.0 = None;
-        let mut slots = believed.iter().map(|belief| belief.slot);
-        match slots.clone().position(|slot| slot == cursor.slot) {
-            Some(place) => place + 1,
-            None => slots.by_ref().filter(|slot| *slot < cursor.slot).count(),
-        }
+        let order = |slot| pair.event(slot).map(Event::order);
+        let last = order(cursor.slot);
+        let shown = believed.iter().filter(|belief| order(belief.since) <= last);
+        shown.count()
     }
 }
 

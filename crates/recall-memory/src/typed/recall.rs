@@ -179,7 +179,7 @@ impl Recall {
             let Some(pair) = view.pair(no) else { continue };
             let believed = find.believed(no, pair);
             in_scope += believed.len();
-            let before = skip.of(no, &believed);
+            let before = skip.of(no, pair, &believed);
             for (place, belief) in believed.iter().enumerate() {
                 let event = pair.events.get(belief.slot as usize);
                 if !self.is_plain() && !event.is_some_and(|event| self.accepts(event)) {
@@ -189,7 +189,7 @@ impl Recall {
                 if place < before {
                     skipped += 1;
                 } else if found.len() < limit {
-                    let slot = belief.slot;
+                    let slot = belief.since;
                     last = Some(Cursor { pair: no, slot });
                     found.push((pair, belief.clone()));
                 } else if self.is_plain() && self.as_of.is_none() {

@@ -86,6 +86,30 @@ async fn what_happens_between_two_pages_moves_none_of_the_rest() {
 }
 
 #[tokio::test]
+async fn a_page_goes_on_behind_a_row_that_is_gone_whatever_came_first() {
+    let world = World::typed();
+    // Dated back, the newest first: the order of the log is not that of the listing.
+    for n in (0..10).rev() {
+        let args = json!({
+            "subject": "u", "predicate": "uses_technology", "value": format!("v{n}"),
+            "observed_at": format!("2026-01-{:02}T00:00:00Z", n + 1),
+        });
+        world.ask(Operation::Remember, args).await;
+    }
+    let mut args = json!({"subject": "u", "limit": 4});
+    let first = world.answer(Recall, args.clone()).await.expect("a page");
+    let forgotten = world.forget("u", "uses_technology", Some(json!("v3")));
+    forgotten.await;
+    // Another is said again, which leaves it where it is.
+    world.say("u", "uses_technology", json!("v6")).await;
+    args["cursor"] = first.next.expect("there is more").into();
+    assert_eq!(
+        pages(&world, Recall, &args).await.concat(),
+        ["v4", "v5", "v6", "v7", "v8", "v9"]
+    );
+}
+
+#[tokio::test]
 async fn a_history_comes_in_pages_where_it_is_asked_to() {
     let world = World::typed();
     for n in 0..9 {
