@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Take away a cluster that was kept.
     #[arg(long, conflicts_with = "dry_run")]
     down: bool,
+    /// With real pods: also plant faults for `recall doctor` to name, and kill the program of a container.
+    #[arg(long)]
+    faults: bool,
     /// Leave the cluster with pods running at the end.
     #[arg(long)]
     keep: bool,
@@ -78,6 +81,7 @@ impl Args {
             dry_run: false,
             recreate: false,
             down: false,
+            faults: false,
             keep: false,
             programs: None,
         }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::ground::{DEPLOY, Ground};
-use super::pods::{SANDBOX, token_of};
+use super::pods::{SANDBOX, pod_of, token_of};
 use super::report::Report;
 use super::rights;
 use crate::shell::{root, target};
@@ -111,7 +111,7 @@ pub(super) fn are_named(ground: &Ground, waiting: &str, report: &mut Report) -> 
         says: "sandbox_unclaimed",
         advises: "SandboxClaim",
     };
-    unclaimed.is_found(&doctor(ground, waiting, &[], "")?)?;
+    unclaimed.is_found(&doctor(ground, &waiting, &[], "")?)?;
     let expired = Expected {
         check: "token",
         says: "expired",

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Args;
 use super::ground::Ground;
-use super::{pods, report::Report, restart, shared};
+use super::{faults, pods, report::Report, restart, shared};
 use crate::chart::Tools;
 use crate::cluster::{self, Plane};
 use crate::image;
@@ -48,7 +48,13 @@ pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
     };
     let mut report = Report::default();
     let told = pods::tell(&ground, &VALUES, &mut report)
-        .and_then(|()| restart::tell(&ground, &mut report))
+        .and_then(|()| match arguments.faults {
+            true => {
+                faults::are_named(&ground, &mut report)?;
+                restart::tell(&ground, &mut report)
+            }
+            false => Ok(()),
+        })
         .and_then(|()| shared::tell(&ground, &mut report));
     if arguments.keep {
         say(&format!(

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::ground::{DEPLOY, Ground};
 use super::report::Report;
-use super::{faults, network, rights, tls};
+use super::{network, rights, tls};
 use crate::chart;
 use crate::shell::{output, root};
 
@@ -29,8 +29,6 @@ pub(super) fn tell(ground: &Ground, values: &[&str], report: &mut Report) -> any
     warm_pool(ground, report)?;
     claim(ground, report)?;
     recreate(ground, report)?;
-    let waiting = pod_of(ground, "agents.x-k8s.io/warm-pool-sandbox")?;
-    faults::are_named(ground, &waiting, report)?;
     network::holds(ground, report)?;
     admission(ground, report)?;
     rights::each_is_needed(ground, report)?;
@@ -422,7 +420,7 @@ fn farewell(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// The newest pod with a label, once there is one: labels land a moment after a claim is ready.
-fn pod_of(ground: &Ground, label: &str) -> anyhow::Result<String> {
+pub(super) fn pod_of(ground: &Ground, label: &str) -> anyhow::Result<String> {
     let selector = format!("--selector={label}");
     let there = [
         "wait",
