@@ -92,8 +92,10 @@ const WITHOUT_RIGHTS: Expected = Expected {
 /// The reviews that a server took lately are good for ten seconds more.
 const UNTIL_NOTICED: Duration = Duration::from_secs(60);
 
-/// Plants one fault after the other; `waiting` is a pod that no claim has taken.
-pub(super) fn are_named(ground: &Ground, waiting: &str, report: &mut Report) -> anyhow::Result<()> {
+/// Plants one fault after the other.
+pub(super) fn are_named(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
+    // No claim has taken it.
+    let waiting = pod_of(ground, "agents.x-k8s.io/warm-pool-sandbox")?;
     let began = Instant::now();
     let sound = doctor(ground, SANDBOX, &[], "")?;
     ensure!(sound["ok"] == true, "a sound pod is called ill: {sound}");
