@@ -1,5 +1,6 @@
 //! Logging of Recall's programs from one setting, and their traces.
 
+mod fields;
 mod otlp;
 
 use std::io::IsTerminal;
@@ -95,6 +96,7 @@ pub fn init(
         LogFormat::Json => {
             // The one span of a request tells all; a list of it would say it twice.
             let lines = lines.json().flatten_event(true).with_span_list(false);
+            let lines = lines.fmt_fields(fields::Fields);
             registry.with(lines.with_filter(filter)).try_init()?;
         }
     }
