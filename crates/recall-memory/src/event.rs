@@ -1,15 +1,18 @@
 //! Events: what the log holds, decoded once and written once.
 
+mod members;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::event_id::EventId;
 use crate::sentence;
 use crate::time;
 use crate::value::{Value, json_number};
+use members::Members;
 
 /// What kind of statement an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,8 +156,8 @@ impl Placed {
     /// The body that the log keeps: one flat JSON object.
     pub(crate) fn body(&self) -> Bytes {
         let event = &self.event;
-        let mut body = Map::new();
-        let mut put = |key: &str, value: Json| body.insert(key.to_owned(), value);
+        let mut body = Members::default();
+        let mut put = |key, value: Json| body.put(key, value);
         put("kind", event.kind.as_str().into());
         put("subject", (*self.subject).into());
         put("predicate", (*self.predicate).into());
@@ -193,7 +196,7 @@ impl Placed {
         if let Some(session) = &self.session {
             put("session", (**session).into());
         }
-        Bytes::from(Json::Object(body).to_string())
+        Bytes::from(body.write())
     }
 
     /// Reads a body back. Unknown members are skipped; members that older logs lack have defaults.
@@ -202,8 +205,7 @@ impl Placed {
     ///
     /// What does not decode, in words.
     pub(crate) fn decode(id: &str, body: &[u8]) -> Result<Self, String> {
-        let body: Map<String, Json> =
-            serde_json::from_slice(body).map_err(|error| format!("no JSON object: {error}"))?;
+        let body = Members::read(body).map_err(|error| format!("no JSON object: {error}"))?;
         let text = |key: &str| body.get(key).and_then(Json::as_str);
         let need = |key: &str| text(key).ok_or_else(|| format!("no string {key:?}"));
         let observed = instant(need("observed_at")?, "observed_at")?;
