@@ -7,6 +7,7 @@ mod idle;
 mod kill;
 mod load;
 mod machine;
+mod micro;
 mod observing;
 mod overload;
 mod plot;
@@ -30,7 +31,7 @@ use clap::ValueEnum;
 use crate::shell::{cargo, output, run as run_command, say, scratch};
 use crate::{python, test};
 use compare::{Asked, Comparison};
-use report::{Bound, Report};
+use report::{Bound, Report, Row};
 use sides::{FakeApi, Side};
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
@@ -38,6 +39,17 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 /// each further fact that it took in, in bytes: a quick one takes in many.
 const MOST_RESIDENT: f64 = 80.0;
 const MOST_RESIDENT_A_FACT: f64 = 1_200.0;
+
+/// Loads of other numbers of callers, by name.
+const CALLERS: [(usize, Scenario, &str); 6] = [
+    (1, Scenario::Recall, "recall, 1"),
+    (1, Scenario::Query, "query, 1"),
+    (1, Scenario::Remember, ONE_WRITER),
+    (256, Scenario::Recall, "recall, 256"),
+    (256, Scenario::Query, "query, 256"),
+    (256, Scenario::Remember, "remember, 256"),
+];
+const ONE_WRITER: &str = "remember, 1";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -68,6 +80,8 @@ pub(crate) struct Args {
 enum Other {
     /// How much of the evidence a search finds.
     Retrieval(Box<retrieval::Args>),
+    /// What the parts of a request cost without HTTP and disk, beside a recorded baseline.
+    Micro(micro::Args),
 }
 
 /// Something that is measured.
@@ -85,6 +99,8 @@ enum Scenario {
     Remember,
     /// A pod's token for a key.
     Exchange,
+    /// Recall, query and remember of one caller and of 256.
+    Callers,
     /// What checking a key adds to a request.
     Key,
     /// One text, durable when answered.
@@ -204,6 +220,7 @@ impl Scenario {
             Self::History => "history",
             Self::Remember => "remember",
             Self::Exchange => "exchange",
+            Self::Callers => "callers",
             Self::Key => "key",
             Self::TextRemember => "text-remember",
             Self::TextRecall => "text-recall",
@@ -233,8 +250,10 @@ impl Scenario {
 }
 
 pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
-    if let Some(Other::Retrieval(arguments)) = &arguments.other {
-        return retrieval::run(arguments);
+    match &arguments.other {
+        Some(Other::Retrieval(arguments)) => return retrieval::run(arguments),
+        Some(Other::Micro(arguments)) => return micro::run(arguments),
+        None => {}
     }
     let wanted = |scenario| arguments.only.is_empty() || arguments.only.contains(&scenario);
     build()?;
@@ -261,7 +280,12 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
         "MB",
         Bound::AtMost(20.0),
     );
-    bench.typed(&Scenario::TYPED.map(|s| (s, wanted(s))), &mut report)?;
+    let callers = wanted(Scenario::Callers);
+    bench.typed(
+        &Scenario::TYPED.map(|s| (s, wanted(s))),
+        callers,
+        &mut report,
+    )?;
     bench.text(&Scenario::TEXT.map(|s| (s, wanted(s))), &mut report)?;
     shares(&mut report);
     if wanted(Scenario::Key) {
@@ -310,6 +334,7 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Builds what ships by itself, so that no part of it is built as the other programs need it.
 fn build() -> anyhow::Result<()> {
     let release = ["build", "--quiet", "--release"];
     for parts in [
@@ -321,12 +346,15 @@ fn build() -> anyhow::Result<()> {
         ][..],
         &[
             "--package=recall-store-embedded",
+            "--package=recall-keys",
+            "--package=recall-api",
+            "--package=recall-e2e",
+            "--bin=recall-replicas",
             "--example=group_commit",
             "--example=append",
+            "--example=key_check",
+            "--example=metrics_cost",
         ],
-        &["--package=recall-keys", "--example=key_check"],
-        &["--package=recall-api", "--example=metrics_cost"],
-        &["--package=recall-e2e", "--bin=recall-replicas"],
     ] {
         run_command(cargo().args(release).args(parts))?;
     }
@@ -352,6 +380,10 @@ fn shares(report: &mut Report) {
             let name = format!("{name} rate / health rate");
             report.figure(name, rate / health, "", Bound::AtLeast(least));
         }
+    }
+    if let Some(waits) = report.row(ONE_WRITER).and_then(Row::waits_of_bare) {
+        let name = "remember p50, 1 caller / one commit of redb alone";
+        report.figure(name, waits, "", Bound::AtMost(1.5));
     }
     let remember = report.row(Scenario::Remember.name());
     let found = remember.and_then(|row| Some((row.share_of_bare()?, row.bare.clone())));
@@ -387,8 +419,13 @@ struct Bench {
 }
 
 impl Bench {
-    fn typed(&self, wanted: &[(Scenario, bool)], report: &mut Report) -> anyhow::Result<()> {
-        if wanted.iter().all(|(_, wanted)| !wanted) {
+    fn typed(
+        &self,
+        wanted: &[(Scenario, bool)],
+        callers: bool,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        if !callers && wanted.iter().all(|(_, wanted)| !wanted) {
             return Ok(());
         }
         let api = FakeApi::start(&self.dir, self.plan.pods)?;
@@ -400,6 +437,8 @@ impl Bench {
         let theirs = surface("-typed", api.their_flags());
         let comparison = Comparison {
             plan: &self.plan,
+            connections: self.plan.connections,
+            callers,
             facts: self.plan.facts,
             tokens: &api.tokens,
             bare: Some(&self.dir),
@@ -414,6 +453,8 @@ impl Bench {
         let (ours, theirs) = (["--surface=text".to_owned()], ["-text".to_owned()]);
         let comparison = Comparison {
             plan: &self.plan,
+            connections: self.plan.connections,
+            callers: false,
             facts: self.plan.texts,
             tokens: &[],
             bare: None,
@@ -449,6 +490,17 @@ impl Bench {
             }
             let row = comparison.rounds(*scenario, &mut ours, theirs.as_mut())?;
             report.rows.push(row);
+        }
+        if comparison.callers {
+            for (connections, scenario, name) in CALLERS {
+                let comparison = Comparison {
+                    connections,
+                    ..*comparison
+                };
+                let row = Row::new(name, None);
+                let row = comparison.rounds_of(row, scenario, &mut ours, theirs.as_mut())?;
+                report.rows.push(row);
+            }
         }
         self.memory(surface, &mut ours, theirs.as_mut(), report);
         Ok(())

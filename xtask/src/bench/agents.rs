@@ -92,12 +92,7 @@ fn name(number: u64) -> String {
 }
 
 fn record(side: &Side, plan: &Plan, time: Duration, next: &mut u64) -> anyhow::Result<Measured> {
-    let load = Load {
-        connections: plan.connections,
-        time,
-        count: u64::MAX,
-        pace: None,
-    };
+    let load = Load::during(time, plan.connections);
     let mut write = |_: u64, out: &mut Vec<u8>| {
         let turn =
             json!({ "role": "user", "content": format!("turn {next}, as long as a sentence is") });
@@ -126,18 +121,7 @@ fn resumes(side: &Side, plan: &Plan, report: &mut Report) -> anyhow::Result<()> 
         true => (TURNS / 20, BELIEFS / 20),
         false => (TURNS, BELIEFS),
     };
-    let mut dice = Dice::new(plan.seed);
-    let mut write = |number: u64, out: &mut Vec<u8>| {
-        let body = requests::fact(number, &mut dice);
-        requests::post(out, "/v1/remember", &side.key, &body);
-    };
-    let all = |count| Load {
-        connections: LOADERS,
-        time: Duration::MAX,
-        count,
-        pace: None,
-    };
-    load::run(side.address, all(beliefs), &mut write)?.all_served()?;
+    side.fill(beliefs, LOADERS, &mut Dice::new(plan.seed))?;
     tool(side, "agent_resume", OLD, json!({}))?;
     let mut write = |number: u64, out: &mut Vec<u8>| {
         let turn = json!({ "role": "user", "content": format!("turn {number}, as long as a sentence is") });
@@ -148,7 +132,7 @@ fn resumes(side: &Side, plan: &Plan, report: &mut Report) -> anyhow::Result<()> 
             &message("record_turn", OLD, turn).to_string(),
         );
     };
-    load::run(side.address, all(turns), &mut write)?.all_served()?;
+    load::run(side.address, Load::of(turns, LOADERS), &mut write)?.all_served()?;
     let state = json!({ "goal": "release the compiler", "focus": "the deadline of the invoice on tuesday" });
     tool(side, "update_working_state", OLD, state)?;
     tool(
@@ -168,12 +152,7 @@ fn resumes(side: &Side, plan: &Plan, report: &mut Report) -> anyhow::Result<()> 
     );
     let mut p50 = Vec::new();
     for _ in 0..plan.rounds {
-        let load = Load {
-            connections: 1,
-            time: plan.round,
-            count: u64::MAX,
-            pace: None,
-        };
+        let load = Load::during(plan.round, 1);
         let mut write = |_: u64, out: &mut Vec<u8>| {
             let body = message("agent_resume", OLD, json!({})).to_string();
             requests::post(out, "/mcp", &side.key, &body);

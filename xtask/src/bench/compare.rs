@@ -14,8 +14,13 @@ use crate::shell::say;
 const LOADERS: usize = 8;
 
 /// What is put on both servers of a surface.
+#[derive(Clone, Copy)]
 pub(super) struct Comparison<'a> {
     pub(super) plan: &'a Plan,
+    /// That ask at the same time.
+    pub(super) connections: usize,
+    /// Whether other numbers of callers are measured too.
+    pub(super) callers: bool,
     /// Facts in each memory.
     pub(super) facts: u64,
     /// One for each exchange.
@@ -51,12 +56,7 @@ impl Asked {
 impl Comparison<'_> {
     /// Fills a memory; answers the facts a second.
     pub(super) fn load(&self, name: &str, asked: &mut Asked, text: bool) -> anyhow::Result<f64> {
-        let load = Load {
-            connections: LOADERS,
-            time: Duration::MAX,
-            count: self.facts,
-            pace: None,
-        };
+        let load = Load::of(self.facts, LOADERS);
         let key = asked.side.key.clone();
         let dice = &mut asked.dice;
         let mut write = |number: u64, out: &mut Vec<u8>| {
@@ -79,13 +79,24 @@ impl Comparison<'_> {
         &self,
         scenario: Scenario,
         ours: &mut Asked,
+        theirs: Option<&mut Asked>,
+    ) -> anyhow::Result<Row> {
+        let row = Row::new(scenario.name(), scenario.floor());
+        self.rounds_of(row, scenario, ours, theirs)
+    }
+
+    /// The same for a row of another name.
+    pub(super) fn rounds_of(
+        &self,
+        mut row: Row,
+        scenario: Scenario,
+        ours: &mut Asked,
         mut theirs: Option<&mut Asked>,
     ) -> anyhow::Result<Row> {
-        let mut row = Row::new(scenario.name(), scenario.floor());
         let bare = self.bare.filter(|_| scenario == Scenario::Remember);
         for _ in 0..self.plan.rounds {
             if let Some(dir) = bare {
-                row.bare.push(bare_commits(dir, self.plan.connections)?);
+                row.bare.push(bare_commits(dir, self.connections)?);
             }
             row.ours.push(self.round(scenario, ours)?);
             if let Some(theirs) = theirs.as_deref_mut() {
@@ -125,10 +136,8 @@ impl Comparison<'_> {
             _ => u64::MAX,
         };
         let load = Load {
-            connections: self.plan.connections,
-            time,
             count,
-            pace: None,
+            ..Load::during(time, self.connections)
         };
         let Asked {
             side,

@@ -18,6 +18,8 @@ use crate::shell::say;
 const CALLERS: usize = 4;
 /// The server hangs up on who says nothing for 15 s, so what is measured has to fit into that.
 const SILENCE: Duration = Duration::from_secs(15);
+/// Connections that load the memory.
+const LOADERS: usize = 8;
 /// Facts that are asked for.
 const FACTS: u64 = 1_000;
 
@@ -30,7 +32,7 @@ pub(super) fn run(
     say("idle clients");
     let flags = ["--surface=typed".to_owned()];
     let mut side = Side::ours("idle", dir, admin_key_file, &flags)?;
-    fill(&side, plan.seed)?;
+    side.fill(FACTS, LOADERS, &mut Dice::new(plan.seed))?;
     let calm = recall_p99(&side, plan)?;
     let before = side.resident_bytes();
     let began = Instant::now();
@@ -72,30 +74,9 @@ fn client(side: &Side) -> anyhow::Result<TcpStream> {
     Ok(stream)
 }
 
-fn fill(side: &Side, seed: u64) -> anyhow::Result<()> {
-    let mut dice = Dice::new(seed);
-    let load = Load {
-        connections: 8,
-        time: Duration::MAX,
-        count: FACTS,
-        pace: None,
-    };
-    let mut write = |number: u64, out: &mut Vec<u8>| {
-        let body = requests::fact(number, &mut dice);
-        requests::post(out, "/v1/remember", &side.key, &body);
-    };
-    load::run(side.address, load, &mut write)?.all_served()?;
-    Ok(())
-}
-
 fn recall_p99(side: &Side, plan: &Plan) -> anyhow::Result<f64> {
     let mut dice = Dice::new(plan.seed);
-    let load = Load {
-        connections: CALLERS,
-        time: plan.round.min(Duration::from_secs(4)),
-        count: u64::MAX,
-        pace: None,
-    };
+    let load = Load::during(plan.round.min(Duration::from_secs(4)), CALLERS);
     let mut write = |_: u64, out: &mut Vec<u8>| {
         let body = requests::pair(FACTS, &mut dice);
         requests::post(out, "/v1/recall", &side.key, &body);

@@ -32,6 +32,26 @@ pub(super) struct Load {
     pub(super) pace: Option<f64>,
 }
 
+impl Load {
+    /// A closed loop of so many requests, however long they take.
+    pub(super) fn of(count: u64, connections: usize) -> Self {
+        Self {
+            connections,
+            time: Duration::MAX,
+            count,
+            pace: None,
+        }
+    }
+
+    /// A closed loop for so long.
+    pub(super) fn during(time: Duration, connections: usize) -> Self {
+        Self {
+            time,
+            ..Self::of(u64::MAX, connections)
+        }
+    }
+}
+
 /// What a server gave.
 #[derive(Debug, Default)]
 pub(super) struct Measured {

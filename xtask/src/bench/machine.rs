@@ -58,6 +58,12 @@ pub(super) fn line(machine: &Value) -> String {
     )
 }
 
+/// Cores and model.
+pub(super) fn name() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!("{cores} cores of {}", model())
+}
+
 fn model() -> String {
     let text = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));

@@ -38,6 +38,8 @@ pub(super) fn run(
     let mut watched = start("watched", &traced)?;
     let comparison = Comparison {
         plan,
+        connections: plan.connections,
+        callers: false,
         facts: plan.facts,
         tokens: &[],
         bare: None,

@@ -35,10 +35,8 @@ impl Writes<'_> {
         pace: Option<f64>,
     ) -> anyhow::Result<Measured> {
         let load = Load {
-            connections,
-            time,
-            count: u64::MAX,
             pace,
+            ..Load::during(time, connections)
         };
         let next = &mut self.next;
         let mut write = |_: u64, out: &mut Vec<u8>| {

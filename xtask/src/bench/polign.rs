@@ -44,6 +44,8 @@ pub(super) fn run(
     let url = db.url();
     let comparison = |facts| Comparison {
         plan,
+        connections: plan.connections,
+        callers: false,
         facts,
         tokens: &[],
         bare: None,
@@ -120,10 +122,8 @@ fn flags(url: &str, collection: &str) -> Vec<String> {
 fn bare_puts(url: &str, plan: &Plan) -> anyhow::Result<f64> {
     let places = vec!["0"; PLACES - 1].join(",");
     let load = Load {
-        connections: plan.connections,
-        time: plan.round,
         count: plan.most_writes,
-        pace: None,
+        ..Load::during(plan.round, plan.connections)
     };
     let mut write = |number: u64, out: &mut Vec<u8>| {
         let body = format!(

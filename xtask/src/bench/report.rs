@@ -81,6 +81,15 @@ impl Row {
         (!shares.is_empty()).then(|| median(&mut shares))
     }
 
+    /// Our middle wait in units of one commit of redb alone, by rounds.
+    pub(super) fn waits_of_bare(&self) -> Option<f64> {
+        let rounds = self.ours.iter().zip(&self.bare);
+        let mut waits: Vec<f64> = rounds
+            .map(|(ours, bare)| ours.p50_ms / (1_000.0 / bare))
+            .collect();
+        (!waits.is_empty()).then(|| median(&mut waits))
+    }
+
     fn ratio(&self) -> Option<f64> {
         let theirs = of(&self.theirs, |sample| sample.rate);
         (theirs > 0.0).then(|| self.rate() / theirs)

@@ -83,7 +83,7 @@ pub(super) fn run(
     for facts in plan.sizes.iter().copied() {
         let name = format!("scale-{facts}");
         let mut side = Side::ours(&name, dir, admin_key_file, &flags)?;
-        let rate = fill(&side, facts, plan.seed)?;
+        let rate = side.fill(facts, LOADERS, &mut Dice::new(plan.seed))?;
         say(&format!("  {facts} facts loaded at {rate:.0}/s"));
         let data = dir.join(format!("{name}-data"));
         ours.push(point(&mut side, facts, plan, folder_bytes(&data)?)?);
@@ -115,12 +115,7 @@ pub(super) fn run(
 fn point(side: &mut Side, facts: u64, plan: &Plan, disk_bytes: u64) -> anyhow::Result<Point> {
     let ask = |body: &mut dyn FnMut(&mut Dice) -> String| {
         let mut dice = Dice::new(plan.seed);
-        let load = Load {
-            connections: 1,
-            time: plan.round,
-            count: u64::MAX,
-            pace: None,
-        };
+        let load = Load::during(plan.round, 1);
         let mut write = |_: u64, out: &mut Vec<u8>| {
             requests::post(out, "/v1/recall", &side.key, &body(&mut dice));
         };
@@ -136,31 +131,9 @@ fn point(side: &mut Side, facts: u64, plan: &Plan, disk_bytes: u64) -> anyhow::R
     })
 }
 
-fn fill(side: &Side, facts: u64, seed: u64) -> anyhow::Result<f64> {
-    let mut dice = Dice::new(seed);
-    let load = Load {
-        connections: LOADERS,
-        time: Duration::MAX,
-        count: facts,
-        pace: None,
-    };
-    let mut write = |number: u64, out: &mut Vec<u8>| {
-        let body = requests::fact(number, &mut dice);
-        requests::post(out, "/v1/remember", &side.key, &body);
-    };
-    Ok(load::run(side.address, load, &mut write)?
-        .all_served()?
-        .rate())
-}
-
 fn fill_by_batches(side: &Side, facts: u64, seed: u64) -> anyhow::Result<()> {
     let mut dice = Dice::new(seed);
-    let load = Load {
-        connections: 1,
-        time: Duration::MAX,
-        count: facts.div_ceil(BATCH),
-        pace: None,
-    };
+    let load = Load::of(facts.div_ceil(BATCH), 1);
     let mut write = |number: u64, out: &mut Vec<u8>| {
         let body = requests::facts(number * BATCH, BATCH, &mut dice);
         requests::post(out, "/v1/remember", &side.key, &body);

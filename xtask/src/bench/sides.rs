@@ -9,6 +9,8 @@ use anyhow::{Context, ensure};
 use recall_testkit::process::{Process, Server, Stamp, wait_until};
 use serde_json::{Value, json};
 
+use super::load::{self, Load};
+use super::requests::{self, Dice};
 use crate::http::request;
 use crate::original::{Original, processor_time, resident_bytes};
 use crate::shell::target;
@@ -72,6 +74,23 @@ impl Side {
 
     pub(super) fn is_ours(&self) -> bool {
         matches!(self.program, Program::Ours(_))
+    }
+
+    /// Fills the memory with facts that follow from `dice`; answers the facts a second.
+    pub(super) fn fill(
+        &self,
+        facts: u64,
+        connections: usize,
+        dice: &mut Dice,
+    ) -> anyhow::Result<f64> {
+        let mut write = |number: u64, out: &mut Vec<u8>| {
+            let body = requests::fact(number, dice);
+            requests::post(out, "/v1/remember", &self.key, &body);
+        };
+        let load = Load::of(facts, connections);
+        Ok(load::run(self.address, load, &mut write)?
+            .all_served()?
+            .rate())
     }
 
     pub(super) fn resident_bytes(&mut self) -> u64 {

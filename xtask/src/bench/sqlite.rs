@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context;
 
@@ -84,13 +83,7 @@ fn ours(
     let flags = ["--surface=typed".to_owned()];
     let side = Side::ours("beside-sqlite", dir, admin_key_file, &flags)?;
     let mut dice = Dice::new(plan.seed);
-    let mut put = |connections, time, count, kind: Kind| {
-        let load = Load {
-            connections,
-            time,
-            count,
-            pace: None,
-        };
+    let mut put = |load: Load, kind: Kind| {
         let mut write = |number: u64, out: &mut Vec<u8>| {
             let (path, body) = match kind {
                 Kind::Fill => ("/v1/remember", requests::fact(number, &mut dice)),
@@ -102,10 +95,11 @@ fn ours(
         };
         load::run(side.address, load, &mut write)?.all_served()
     };
-    put(CALLERS, Duration::MAX, plan.facts, Kind::Fill)?;
-    let reads = put(CALLERS, plan.round, u64::MAX, Kind::Read)?.rate();
-    let search = put(1, plan.round, u64::MAX, Kind::Search)?.percentile(0.5);
-    let writes = put(CALLERS, plan.round, u64::MAX, Kind::Write)?.rate();
+    put(Load::of(plan.facts, CALLERS), Kind::Fill)?;
+    let all = Load::during(plan.round, CALLERS);
+    let reads = put(all, Kind::Read)?.rate();
+    let search = put(Load::during(plan.round, 1), Kind::Search)?.percentile(0.5);
+    let writes = put(all, Kind::Write)?.rate();
     Ok(BTreeMap::from([
         ("reads", reads),
         ("search", search),

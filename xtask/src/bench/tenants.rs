@@ -1,7 +1,6 @@
 //! Many memories on one server: more than may stay resident at once.
 
 use std::path::Path;
-use std::time::Duration;
 
 use super::load::{self, Load};
 use super::report::{Bound, Report};
@@ -36,12 +35,7 @@ pub(super) fn run(
             .map_or("", String::as_str)
     };
     let mut dice = Dice::new(plan.seed);
-    let filling = Load {
-        connections: plan.connections,
-        time: Duration::MAX,
-        count: tenants * each,
-        pace: None,
-    };
+    let filling = Load::of(tenants * each, plan.connections);
     // One memory after the other, as they would be if each belonged to an agent at work.
     let mut write = |number: u64, out: &mut Vec<u8>| {
         let body = requests::fact(number % each, &mut dice);
@@ -52,12 +46,7 @@ pub(super) fn run(
         .rate();
     let ask = |kind: fn(u64, &mut Dice) -> String| {
         let mut dice = Dice::new(plan.seed);
-        let load = Load {
-            connections: plan.connections,
-            time: plan.round,
-            count: u64::MAX,
-            pace: None,
-        };
+        let load = Load::during(plan.round, plan.connections);
         let mut write = |_: u64, out: &mut Vec<u8>| {
             let whose = dice.below(tenants);
             requests::post(out, "/v1/recall", key(whose), &kind(each, &mut dice));
