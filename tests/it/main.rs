@@ -11,6 +11,7 @@ mod coverage;
 mod doctor;
 mod exchange;
 mod extraction;
+mod full_disk;
 mod herd;
 mod isolation;
 mod keys;

@@ -7,6 +7,7 @@ mod interop;
 mod moving;
 mod outages;
 mod pods;
+mod published_local;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

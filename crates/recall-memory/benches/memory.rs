@@ -90,7 +90,7 @@ impl Ground {
 fn over(store: &Arc<MemoryStore>) -> Memory {
     let config = Config {
         surface: Surface::Typed,
-        registry: Registry::starter(),
+        registry: Registry::closed(),
         view_memory: 1 << 30,
         freshness: Duration::ZERO,
         quota: Quota::default(),

@@ -2,7 +2,8 @@
 
 use redb::TableDefinition;
 
-/// Facts about the file: `format` (u64, little-endian).
+/// Facts about the file: `format`, and `probed`, the Unix second of the last write that only tried whether
+/// there is room.
 pub(crate) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 /// Namespace → its number in this file.
 pub(crate) const NAMESPACES: TableDefinition<'_, &str, u32> = TableDefinition::new("namespaces");

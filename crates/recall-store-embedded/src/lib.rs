@@ -6,8 +6,10 @@
 //!
 //! A second process on the same directory is told who holds it ([`OpenError::InUse`]). A file that
 //! is damaged, missing where it was, or of a newer format is a named error at open, never an empty
-//! store.
+//! store. A file that fails while it is open, on a full disk for instance, refuses writes with the
+//! reason and is opened again by itself.
 
+mod file;
 mod layout;
 mod open;
 mod read;

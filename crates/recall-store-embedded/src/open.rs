@@ -119,6 +119,12 @@ pub(crate) fn open(dir: &Path) -> Result<Database, OpenError> {
     Ok(database)
 }
 
+/// Opens a database again that this process had open a moment ago. Writes nothing beside it: the disk may
+/// be full.
+pub(crate) fn reopen(dir: &Path) -> Result<Database, OpenError> {
+    open_database(dir, &dir.join(DATABASE))
+}
+
 /// Makes the file for its owner alone before redb would make it for everybody.
 fn make_file(file: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();

@@ -6,7 +6,7 @@ use recall_store::{
     Epoch, Error, Grant, LeaseState, LogEntry, LogPage, Namespace, Record, RecordKind, RecordPage,
     Revision, Version,
 };
-use redb::{Database, ReadTransaction, ReadableDatabase};
+use redb::ReadTransaction;
 
 use crate::layout;
 
@@ -17,12 +17,25 @@ const PAGE_BYTES: usize = 8 * 1024 * 1024;
 pub(crate) fn broken(error: impl Into<redb::Error>) -> Error {
     match error.into() {
         redb::Error::Corrupted(what) => Error::Damaged(what),
+        redb::Error::Io(error) if is_full(&error) => Error::unavailable(format!(
+            "the disk of the data directory is full ({error}): free some of it or enlarge the volume; \
+             what was acknowledged is kept"
+        )),
         error => Error::unavailable(error.to_string()),
     }
 }
 
-pub(crate) fn begin(database: &Database) -> Result<ReadTransaction, Error> {
-    database.begin_read().map_err(broken)
+/// Without what every refusal begins with.
+pub(crate) fn in_words(error: &Error) -> String {
+    match error {
+        Error::Unavailable { reason, .. } => reason.clone(),
+        error => error.to_string(),
+    }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 fn number(read: &ReadTransaction, ns: &Namespace) -> Result<Option<u32>, Error> {

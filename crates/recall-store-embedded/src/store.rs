@@ -9,10 +9,11 @@ use recall_store::{
     Acquired, Batch, BoxFuture, Capabilities, Clock, Committed, Epoch, Error, Grant, LeaseState,
     LogPage, Namespace, Record, RecordKind, RecordPage, Revision, Store, SystemClock,
 };
-use redb::{Database, ReadTransaction};
+use redb::ReadTransaction;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::open::{OpenError, open};
+use crate::file::File;
+use crate::open::OpenError;
 use crate::read;
 use crate::write::{self, Ask, Job, QUEUE};
 
@@ -20,7 +21,7 @@ use crate::write::{self, Ask, Job, QUEUE};
 /// frees the directory.
 #[derive(Debug)]
 pub struct EmbeddedStore {
-    database: Arc<Database>,
+    file: Arc<File>,
     clock: Arc<dyn Clock>,
     jobs: Option<mpsc::Sender<Job>>,
     writer: Option<JoinHandle<()>>,
@@ -43,9 +44,9 @@ impl EmbeddedStore {
     ///
     /// [`OpenError`].
     pub fn open_with_clock(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let database = Arc::new(open(dir)?);
+        let file = Arc::new(File::open(dir)?);
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let (for_writer, writer_clock) = (Arc::clone(&database), Arc::clone(&clock));
+        let (for_writer, writer_clock) = (Arc::clone(&file), Arc::clone(&clock));
         let writer = std::thread::Builder::new()
             .name("recall-store".to_owned())
             .spawn(move || write::run(&for_writer, &writer_clock, queue))
@@ -54,7 +55,7 @@ impl EmbeddedStore {
                 source,
             })?;
         Ok(Self {
-            database,
+            file,
             clock,
             jobs: Some(jobs),
             writer: Some(writer),
@@ -77,8 +78,15 @@ impl EmbeddedStore {
         &self,
         act: impl FnOnce(&ReadTransaction) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let database = Arc::clone(&self.database);
-        tokio::task::spawn_blocking(move || act(&read::begin(&database)?))
+        let file = Arc::clone(&self.file);
+        let reading = tokio::task::spawn_blocking(move || {
+            let found = file.begin_read().and_then(|read| act(&read));
+            if let Err(error @ Error::Unavailable { .. }) = &found {
+                file.is_doubted(error);
+            }
+            found
+        });
+        reading
             .await
             .unwrap_or_else(|error| Err(Error::Damaged(format!("reading failed: {error}"))))
     }
@@ -207,6 +215,12 @@ impl Store for EmbeddedStore {
     }
 
     fn ping(&self) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(self.read(|_| Ok(())))
+        // Whoever waits for readiness sends no writes: a failure is over once a write of ours holds.
+        Box::pin(async move {
+            match self.file.is_in_trouble() {
+                true => self.ask(Job::Probe).await,
+                false => self.read(|_| Ok(())).await,
+            }
+        })
     }
 }

@@ -8,11 +8,12 @@ use recall_store::{
     Acquired, Batch, Clock, Committed, Epoch, Error, Fence, Grant, Namespace, Precondition,
     RecordWrite, Revision, Version,
 };
-use redb::{Database, ReadableTable, Table, WriteTransaction};
+use redb::{ReadableTable, Table, WriteTransaction};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::file::File;
 use crate::layout;
-use crate::read::{broken, lease};
+use crate::read::{broken, in_words, lease};
 
 /// Writes that may wait for the writer thread; more make their callers wait to queue.
 pub(crate) const QUEUE: usize = 1024;
@@ -35,6 +36,8 @@ pub(crate) enum Job {
         Epoch,
         oneshot::Sender<Result<bool, Error>>,
     ),
+    /// Whether anything can be written.
+    Probe(oneshot::Sender<Result<(), Error>>),
 }
 
 /// Who wants a lease, and for how long.
@@ -48,7 +51,7 @@ pub(crate) struct Ask {
 type Answer = Box<dyn FnOnce(Option<Error>) + Send>;
 
 /// Runs until every sender of jobs is gone.
-pub(crate) fn run(database: &Database, clock: &Arc<dyn Clock>, mut jobs: mpsc::Receiver<Job>) {
+pub(crate) fn run(file: &File, clock: &Arc<dyn Clock>, mut jobs: mpsc::Receiver<Job>) {
     let mut group = Vec::with_capacity(GROUP);
     while let Some(first) = jobs.blocking_recv() {
         group.push(first);
@@ -57,18 +60,15 @@ pub(crate) fn run(database: &Database, clock: &Arc<dyn Clock>, mut jobs: mpsc::R
         {
             group.push(next);
         }
-        perform(database, clock.now(), group.drain(..));
+        perform(file, clock.now(), group.drain(..));
     }
 }
 
 /// One transaction for a whole group. A job that is refused leaves no trace in it.
-fn perform(database: &Database, now: Timestamp, jobs: impl Iterator<Item = Job>) {
-    let write = match database.begin_write() {
+fn perform(file: &File, now: Timestamp, jobs: impl Iterator<Item = Job>) {
+    let write = match file.begin_write() {
         Ok(write) => write,
-        Err(error) => {
-            let reason = error.to_string();
-            return jobs.for_each(|job| refuse(job, &reason));
-        }
+        Err(error) => return jobs.for_each(|job| refuse(job, again(&error))),
     };
     let mut answers: Vec<Answer> = Vec::new();
     let mut effect = Effect::Nothing;
@@ -79,23 +79,34 @@ fn perform(database: &Database, now: Timestamp, jobs: impl Iterator<Item = Job>)
     }
     let failure = match effect {
         Effect::Nothing => None,
-        Effect::Wrote => write.commit().err().map(|error| error.to_string()),
-        Effect::Broke => Some("a write failed half-way and was undone with its group".to_owned()),
+        Effect::Wrote => match write.commit() {
+            Ok(()) => {
+                file.is_sound();
+                None
+            }
+            Err(error) => Some(file.failed(in_words(&broken(error)))),
+        },
+        Effect::Broke(reason) => {
+            // Undone with its group before the file is looked at.
+            drop(write);
+            Some(file.failed(reason))
+        }
     };
     for answer in answers {
-        answer(failure.as_deref().map(Error::unavailable));
+        answer(failure.as_ref().map(again));
     }
 }
 
 /// What a job did to the shared transaction, the most consequential last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Effect {
     /// It was refused before it wrote.
     Nothing,
     /// It wrote, and the transaction has to be committed.
     Wrote,
-    /// The file failed under it, so the transaction may hold half of it and must not be committed.
-    Broke,
+    /// The file failed under it with this reason, so the transaction may hold half of it and must not
+    /// be committed.
+    Broke(String),
 }
 
 /// Applies one job and keeps its answer back.
@@ -105,6 +116,7 @@ fn apply(write: &WriteTransaction, now: Timestamp, job: Job) -> (Answer, Effect)
         Job::Acquire(ns, ask, to) => later(to, acquire(write, &ns, &ask, now)),
         Job::Renew(ns, grant, ttl, to) => later(to, renew(write, &ns, &grant, ttl, now)),
         Job::Release(ns, name, epoch, to) => later(to, release(write, &ns, &name, epoch)),
+        Job::Probe(to) => later(to, probe(write, now)),
     }
 }
 
@@ -114,7 +126,9 @@ fn later<T: Send + 'static>(
 ) -> (Answer, Effect) {
     let effect = match &outcome {
         Ok(_) => Effect::Wrote,
-        Err(Error::Unavailable { .. } | Error::Damaged(_)) => Effect::Broke,
+        Err(error @ (Error::Unavailable { .. } | Error::Damaged(_))) => {
+            Effect::Broke(in_words(error))
+        }
         Err(_) => Effect::Nothing,
     };
     let answer = Box::new(move |failure: Option<Error>| {
@@ -127,14 +141,33 @@ fn later<T: Send + 'static>(
     (answer, effect)
 }
 
-fn refuse(job: Job, reason: &str) {
-    let error = Error::unavailable(reason);
+fn refuse(job: Job, error: Error) {
     match job {
         Job::Commit(.., to) => drop(to.send(Err(error))),
         Job::Acquire(.., to) => drop(to.send(Err(error))),
         Job::Renew(.., to) => drop(to.send(Err(error))),
         Job::Release(.., to) => drop(to.send(Err(error))),
+        Job::Probe(to) => drop(to.send(Err(error))),
     }
+}
+
+/// The same refusal for another job.
+fn again(error: &Error) -> Error {
+    let retry_after = match error {
+        Error::Unavailable { retry_after, .. } => *retry_after,
+        _ => None,
+    };
+    Error::Unavailable {
+        reason: in_words(error),
+        retry_after,
+    }
+}
+
+fn probe(write: &WriteTransaction, now: Timestamp) -> Result<(), Error> {
+    let mut meta = write.open_table(layout::META).map_err(broken)?;
+    let seconds = u64::try_from(now.as_second()).unwrap_or_default();
+    meta.insert("probed", seconds).map_err(broken)?;
+    Ok(())
 }
 
 /// The number of a namespace, given on its first write.

@@ -244,7 +244,7 @@ impl Replicas {
         self.relist().await
     }
 
-    async fn beat(&self) -> Result<(), Error> {
+    pub(crate) async fn beat(&self) -> Result<(), Error> {
         let began = Moment::now();
         let beat = {
             let mut known = self.known.lock();

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -62,6 +63,8 @@ pub struct RowStore {
     records: Records,
     spaces: Mutex<HashMap<Namespace, Arc<Space>>>,
     named: Mutex<HashSet<Namespace>>,
+    /// The last write found no store: reading it says nothing of room on its disk.
+    unwritten: AtomicBool,
 }
 
 impl fmt::Debug for RowStore {
@@ -99,6 +102,7 @@ impl RowStore {
             replicas,
             spaces: Mutex::default(),
             named: Mutex::default(),
+            unwritten: AtomicBool::new(false),
         })
     }
 
@@ -369,7 +373,15 @@ impl Store for RowStore {
         ns: &'a Namespace,
         batch: Batch,
     ) -> BoxFuture<'a, Result<Committed, Error>> {
-        Box::pin(self.try_commit(ns, batch))
+        Box::pin(async move {
+            let done = self.try_commit(ns, batch).await;
+            match &done {
+                Ok(_) => self.unwritten.store(false, Ordering::Relaxed),
+                Err(Error::Unavailable { .. }) => self.unwritten.store(true, Ordering::Relaxed),
+                Err(_) => {}
+            }
+            done
+        })
     }
 
     fn events<'a>(
@@ -474,7 +486,12 @@ impl Store for RowStore {
         Box::pin(async move {
             self.db.ready().await?;
             // Health needs no key; this does.
-            self.replicas.others().await.map(drop)
+            self.replicas.others().await?;
+            if self.unwritten.load(Ordering::Relaxed) {
+                self.replicas.beat().await?;
+                self.unwritten.store(false, Ordering::Relaxed);
+            }
+            Ok(())
         })
     }
 }

@@ -6,6 +6,7 @@
 //! changes; with [`FakeApiServer::script`] it answers anything else, or not at all.
 
 mod cluster;
+pub mod disk;
 mod models;
 mod objects;
 pub mod polign;
