@@ -35,4 +35,4 @@ pub use idempotency::Answers;
 pub use limit::{InvalidRate, Rate};
 pub use metrics::Metrics;
 pub use routes::router;
-pub use state::{Api, MAX_BODY_BYTES, MAX_KEY_BODY_BYTES};
+pub use state::{Api, MAX_BODY_BYTES, MAX_KEY_BODY_BYTES, Services};

@@ -1,5 +1,8 @@
 //! What the routes work on.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use recall_agent::Agents;
 use recall_keys::Keys;
 use recall_memory::Memory;
@@ -17,9 +20,13 @@ pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// The largest body of a key or exchange request: 64 KiB.
 pub const MAX_KEY_BODY_BYTES: usize = 64 * 1024;
 
-/// Everything that a request may need. Cheap to clone.
+/// What the routes share. Every request clones it, more than once: that must cost one count.
 #[derive(Debug, Clone)]
-pub struct Api {
+pub struct Api(Arc<Services>);
+
+/// Everything that a request may need.
+#[derive(Debug)]
+pub struct Services {
     /// Checks and manages keys.
     pub keys: Keys,
     /// Beliefs.
@@ -42,7 +49,21 @@ pub struct Api {
     pub metrics: Metrics,
 }
 
-impl Api {
+impl From<Services> for Api {
+    fn from(parts: Services) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for Api {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.0
+    }
+}
+
+impl Services {
     /// Where the operations on a namespace are done.
     pub(crate) fn place<'a>(&self, namespace: &'a Namespace) -> Place<'a> {
         Place {

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use http::{Request, StatusCode};
 use prometheus_client::registry::Registry as Exposition;
-use recall_api::{Answers, Api, Bounds, Hosts, Metrics, router};
+use recall_api::{Answers, Api, Bounds, Hosts, Metrics, Services, router};
 use recall_keys::{Keys, Reach, Spec};
 use recall_memory::{Config, Memory, Quota, Registry, Surface};
 use recall_store::{MemoryStore, SystemClock};
@@ -91,7 +91,7 @@ async fn start() -> (Router, String) {
         freshness: Duration::ZERO,
         quota: Quota::default(),
     };
-    let api = Api {
+    let api = Api::from(Services {
         keys,
         memory: Memory::new(store, clock, config),
         agents: None,
@@ -102,7 +102,7 @@ async fn start() -> (Router, String) {
         backend: "memory",
         version: "0",
         metrics: Metrics::default(),
-    };
+    });
     (router(api), key.expose_secret().to_owned())
 }
 

@@ -47,6 +47,6 @@ pub(crate) const MAX_COMMIT_EVENTS: usize = 256;
 pub(crate) const MAX_WRITE_TRIES: u32 = 8;
 /// The events that are read from the store at a time.
 pub(crate) const PAGE_EVENTS: u32 = 4_096;
-/// The longest that a commit waits for writers that may come back. Disks that take longer than four
-/// times this to make a commit durable are waited for long enough anyway.
+/// The longest that a commit waits for writers that may come back. Disks that take longer than twice
+/// this to make a commit durable are waited for long enough anyway.
 pub(crate) const MAX_GATHERING: Duration = Duration::from_millis(5);

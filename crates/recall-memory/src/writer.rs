@@ -44,11 +44,32 @@ struct Waiting {
 }
 
 /// How the last commit went, to judge whether waiting for more writes pays.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Pace {
     took: Duration,
     /// Those it answered and those that came meanwhile.
     writers: usize,
+    /// Whether the writers that were waited for came.
+    came: bool,
+}
+
+impl Pace {
+    const FIRST: Self = Self {
+        took: Duration::ZERO,
+        writers: 0,
+        came: true,
+    };
+
+    /// How long the next commit may wait for writers. Those that wait for nothing but their answer come
+    /// back within a part of a commit, and it is worth half of one to have them all; where they stayed
+    /// away the last time, hardly anything is risked.
+    fn patience(self) -> Duration {
+        let share = match self.came {
+            true => 2,
+            false => 8,
+        };
+        (self.took / share).min(MAX_GATHERING)
+    }
 }
 
 /// A write that waits for its answer.
@@ -60,7 +81,7 @@ struct Job {
 }
 
 /// Less is not worth a timer: a commit that is as quick as this loses nothing by being half full.
-const LEAST_GATHERING: Duration = Duration::from_micros(250);
+const LEAST_GATHERING: Duration = Duration::from_micros(100);
 
 /// What a write came to, and the revision at which it holds.
 #[derive(Debug)]
@@ -134,16 +155,16 @@ impl Queue {
     }
 
     /// Waits until as many writers are back as the last commit had, but no longer than a part of what
-    /// that commit took.
-    async fn gather(&self, last: Pace) {
-        let patience = (last.took / 4).min(MAX_GATHERING);
-        if patience < LEAST_GATHERING {
-            return;
-        }
+    /// that commit took. Answers whether they came.
+    async fn gather(&self, last: Pace) -> bool {
+        let patience = last.patience();
         {
             let mut waiting = self.waiting.lock();
             if waiting.jobs.len() >= last.writers {
-                return;
+                return true;
+            }
+            if patience < LEAST_GATHERING {
+                return last.came;
             }
             waiting.hoped = Some(last.writers);
         }
@@ -151,7 +172,9 @@ impl Queue {
         if in_time.is_err() && self.waiting.lock().hoped.take().is_none() {
             // They came at the last moment: what says so must not end the next wait.
             self.gathered.notified().await;
+            return true;
         }
+        in_time.is_ok()
     }
 
     /// Takes the next writes that can share a commit. `None` ends the task.
@@ -227,9 +250,9 @@ impl Touched {
 /// Works until no write waits.
 async fn drain(space: Arc<Space>, clock: Arc<dyn Clock>) {
     let mut idle = Idle(Some(&space.queue));
-    let mut pace = Pace::default();
+    let mut pace = Pace::FIRST;
     loop {
-        space.queue.gather(pace).await;
+        let came = space.queue.gather(pace).await;
         let loaded = space.current().await;
         let jobs = space
             .queue
@@ -245,6 +268,7 @@ async fn drain(space: Arc<Space>, clock: Arc<dyn Clock>) {
                 pace = Pace {
                     took: began.elapsed(),
                     writers: writers + space.queue.len(),
+                    came,
                 };
             }
             Err(error) => refuse(jobs, &error),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use prometheus_client::registry::Registry;
 use recall_agent::Agents;
-use recall_api::{AdminState, Answers, Api, Bounds, Check, Hosts, admin_router, router};
+use recall_api::{AdminState, Answers, Api, Bounds, Check, Hosts, Services, admin_router, router};
 use recall_keys::{Keys, parse_bootstrap_key, parse_static_keys};
 use recall_memory::{Memory, Registry as Predicates, Surface};
 use recall_store::{Clock, Store, SystemClock};
@@ -92,7 +92,7 @@ impl Server {
         let metrics = recall_api::Metrics::register(&mut registry);
         let actions = recall_agent::Metrics::register(&mut registry);
         models::register(&memory, &mut registry);
-        let api = Api {
+        let api = Api::from(Services {
             keys,
             memory,
             agents,
@@ -107,7 +107,7 @@ impl Server {
             backend: opened.kind,
             version: env!("CARGO_PKG_VERSION"),
             metrics,
-        };
+        });
         let listener = bind(config.listen).await?;
         let admin_listener = bind(config.admin_listen).await?;
         Ok(Self {
