@@ -20,6 +20,7 @@ mod english;
 mod fold;
 mod forms;
 mod items;
+pub(crate) mod plain;
 mod postings;
 mod proximity;
 mod question;

@@ -101,10 +101,13 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
     let mut items = 0;
     let mut json = Json::default();
     json.object(|json| match &drawn.kind {
-        DrawnKind::Read(text, refused) => {
-            let results = text.results.iter();
-            let own = results.filter(|it| it.stored.id != text.episode.stored.id);
-            let own: Vec<&Remembered> = own.collect();
+        DrawnKind::Read(read) => {
+            let (text, refused) = (&read.text, &read.not_so());
+            let results = text.results.iter().enumerate();
+            let own = results.filter(|(no, it)| {
+                it.stored.id != text.episode.stored.id && !read.late.contains(no)
+            });
+            let own: Vec<&Remembered> = own.map(|(_, it)| it).collect();
             items = own.len();
             json.key("kept_as_text").bool(true);
             json.key("remembered")

@@ -263,7 +263,7 @@ impl Recall {
                 outdated.write(json);
             }
             if self.with_sources {
-                sources(json, find.view, pair, belief);
+                sources(json, find, pair, belief);
             }
         });
     }
@@ -344,7 +344,7 @@ pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, card: &Card) -> Vec<Former
 }
 
 /// Where a belief that was drawn from a text comes from.
-fn sources(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
+fn sources(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief) {
     let Some(event) = pair.events.get(belief.slot as usize) else {
         return;
     };
@@ -354,7 +354,16 @@ fn sources(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
     if let Some(id) = event.evidence_id() {
         json.key("evidence_id").display(id);
     }
-    if let Some(text) = view.source_text(event) {
-        json.key("source_text").string(text);
+    source_text(json, find, event);
+}
+
+/// The whole text that a statement was drawn from, and what of it is no longer so.
+pub(super) fn source_text(json: &mut Json, find: &Find<'_>, event: &Event) {
+    let Some(source) = find.source_text(event) else {
+        return;
+    };
+    json.key("source_text").string(source.words);
+    if let Some(outdated) = &source.outdated {
+        outdated.write(json);
     }
 }

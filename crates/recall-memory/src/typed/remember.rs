@@ -39,9 +39,10 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
     let mut json = Json::default();
     let mut items = 0;
     json.object(|json| match &drawn.kind {
-        DrawnKind::Read(text, refused) => {
-            items = text.results.len();
-            write_text(json, text);
+        DrawnKind::Read(read) => {
+            let refused = read.not_so();
+            items = read.text.results.len();
+            write_text(json, &read.text);
             if !refused.is_empty() {
                 let refused = refused.iter();
                 refused_list(
