@@ -223,6 +223,15 @@ impl Index {
         Some(rank::of_days(self, &days, query.limit, filter))
     }
 
+    /// Whether a question names a time and nothing else; then what says of an instant whether it is meant.
+    pub(crate) fn time_alone(
+        &self,
+        query: &Query<'_>,
+    ) -> Option<impl Fn(Timestamp) -> bool + use<>> {
+        let days = dates::alone(&self.items, query.text, query.now)?;
+        Some(move |at| days.iter().any(|range| range.holds(time::day_of(at))))
+    }
+
     /// What a term is worth.
     fn worth(&self, term: TermNo, beside: Option<&Self>) -> f32 {
         let Some(other) = beside else {
