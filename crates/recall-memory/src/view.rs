@@ -36,7 +36,7 @@ use crate::search::Index;
 use crate::value::Value;
 
 pub(crate) use build::{Builder, decode};
-pub(crate) use drawn::DrawnFrom;
+pub(crate) use drawn::{DrawnFrom, Outdated};
 pub(crate) use echo::Echo;
 pub(crate) use embed::Unembedded;
 pub(crate) use find::Find;
@@ -279,7 +279,7 @@ impl View {
 
     /// Where the text is that a statement was drawn from.
     pub(crate) fn source(&self, event: &Event) -> Option<(u32, u32)> {
-        self.notes.get(event.evidence_id()?).copied()
+        self.note_place(event.evidence_id()?)
     }
 
     /// The whole text that a statement was drawn from, be it withdrawn since or not.
@@ -291,10 +291,14 @@ impl View {
         }
     }
 
+    fn note_place(&self, note: &EventId) -> Option<(u32, u32)> {
+        self.notes.get(note).copied()
+    }
+
     /// Whether a text is kept and was not withdrawn.
     pub(crate) fn is_kept_text(&self, note: &EventId) -> bool {
-        let place = self.notes.get(note);
-        let pair = place.and_then(|(no, slot)| Some((self.pair(*no)?, *slot)));
+        let place = self.note_place(note);
+        let pair = place.and_then(|(no, slot)| Some((self.pair(no)?, slot)));
         pair.is_some_and(|(pair, slot)| {
             pair.value(slot)
                 .is_some_and(|text| pair.holds(text).is_some())

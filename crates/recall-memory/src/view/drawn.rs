@@ -123,6 +123,12 @@ impl Find<'_> {
         self.outdated_by(pair, slot, true)
     }
 
+    /// What of a text is no longer so, by the id of the text.
+    pub(crate) fn outdated_text(&self, note: &EventId) -> Option<Outdated> {
+        let (no, slot) = self.view.note_place(note)?;
+        self.outdated(self.view.pair(no)?, slot)
+    }
+
     /// Repeated words in it are looked for only if `all`, because that means reading it.
     fn outdated_by(&self, pair: &Pair, slot: u32, all: bool) -> Option<Outdated> {
         let (event, text) = self.text_of(pair, slot)?;

@@ -243,8 +243,18 @@ async fn a_text_that_quotes_an_old_one_does_not_answer_as_if_it_were_so() {
     ];
     let plain = world.again(config(Surface::Text, true));
     for told in quoting {
-        plain.ask(Remember, json!({"text": told})).await;
+        let answer = plain.ask(Remember, json!({"text": told})).await;
+        // A write says that it will not be found by these words.
+        assert_eq!(answer["kept_as_text"], true);
+        assert_eq!(
+            answer["not_remembered"][0]["text"], "kai lives in: Rome",
+            "{answer}"
+        );
     }
+    let answer = plain
+        .ask(Remember, json!({"text": "The roof is red."}))
+        .await;
+    assert_eq!(answer["not_remembered"], Value::Null);
     for world in [&plain, &with(&world, Surface::Text, true, &model)] {
         let found = world
             .ask(Recall, json!({"question": "kai home Rome stairs"}))
@@ -276,6 +286,15 @@ async fn a_text_that_quotes_an_old_one_does_not_answer_as_if_it_were_so() {
         let note = notes.iter().find(|row| row["value"] == told).unwrap();
         assert_eq!(note["no_longer"][0]["value"], "Rome", "{note}");
     }
+    let own = json!({"text": "I read: they say kai is at home in Rome!", "statements": []});
+    let answer = typed.ask(Remember, own).await;
+    assert_eq!(
+        answer["episode"]["no_longer"][0]["value"], "Rome",
+        "{answer}"
+    );
+    let own = json!({"text": "It rained.", "statements": []});
+    let answer = typed.ask(Remember, own).await;
+    assert_eq!(answer["episode"]["no_longer"], Value::Null);
     // At the time at which it was so, it is not marked.
     let then = "2026-06-01T12:00:00.5Z";
     let found = typed
