@@ -25,6 +25,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use recall_store::Revision;
 
 use crate::card::{Card, FormerCard};
@@ -47,6 +48,7 @@ pub(crate) use repeats::Refusal;
 use names::Names;
 use past::Past;
 use quotes::Quotes;
+use repeats::Silent;
 use sessions::Sessions;
 
 /// Everything known of one namespace.
@@ -79,6 +81,9 @@ pub(crate) struct View {
     drawn: HashMap<EventId, Vec<(u32, u32)>>,
     /// The words that statements were drawn from.
     quotes: Quotes,
+    /// Statements that were ever made, kept texts apart.
+    statements: usize,
+    silent: Mutex<Silent>,
     /// Predicates that writes defined.
     defined: usize,
     last_recorded: Timestamp,
@@ -120,6 +125,8 @@ impl View {
             ended_by: HashMap::new(),
             drawn: HashMap::new(),
             quotes: Quotes::default(),
+            statements: 0,
+            silent: Mutex::default(),
             defined: 0,
             last_recorded: Timestamp::MIN,
             held: 0,
@@ -344,6 +351,7 @@ impl View {
             + self.sessions.bytes()
             + self.past.bytes()
             + self.quotes.bytes()
+            + self.silent.lock().bytes()
             + self.subjects.said.bytes()
     }
 

@@ -197,7 +197,13 @@ impl Find<'_> {
 
     /// What a text repeats of what was answered or read here and is no longer so.
     fn repeated_and_gone(&self, event: &Event, text: &str, old: &mut Old) {
+        if self.view.is_silent(event.arrival) {
+            return;
+        }
         let repeats = self.view.repeats_in(text, &Plain::of(text), &self.values);
+        if repeats.is_empty() {
+            return self.view.note_silent(event.arrival);
+        }
         for repeat in repeats {
             // Where a sentence may mean several statements, it is true as long as one of them is.
             let quotes = repeat.how == How::Quote;

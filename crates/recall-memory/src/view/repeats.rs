@@ -3,6 +3,7 @@
 //! An agent that writes down what it has read must not make it true again. Texts are compared by their
 //! words alone, so that no change of letters, blanks, signs and markup hides a repeat.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::served::Reading;
@@ -55,6 +56,21 @@ pub(super) struct Said<'v> {
     pub(super) note: Option<&'v EventId>,
 }
 
+/// Texts that repeat nothing, by their place in the log: most, and they need not be read again for each
+/// question until another statement is made.
+#[derive(Debug, Default)]
+pub(super) struct Silent {
+    /// How many statements there were.
+    statements: usize,
+    texts: HashSet<u32>,
+}
+
+impl Silent {
+    pub(super) fn bytes(&self) -> usize {
+        self.texts.capacity() * 5
+    }
+}
+
 /// Why words of a text are no evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -76,6 +92,21 @@ impl View {
     pub(crate) fn repeats<'t>(&self, text: &'t str) -> Repeats<'t, '_> {
         let list = self.repeats_in(text, &Plain::of(text), &Values::default());
         Repeats { text, list }
+    }
+
+    /// Whether it is known that a kept text, by its place in the log, repeats nothing.
+    pub(super) fn is_silent(&self, arrival: u32) -> bool {
+        let silent = self.silent.lock();
+        silent.statements == self.statements && silent.texts.contains(&arrival)
+    }
+
+    pub(super) fn note_silent(&self, arrival: u32) {
+        let mut silent = self.silent.lock();
+        if silent.statements != self.statements {
+            silent.texts.clear();
+            silent.statements = self.statements;
+        }
+        silent.texts.insert(arrival);
     }
 
     /// What a text of these words repeats, in the order in which it stands there.

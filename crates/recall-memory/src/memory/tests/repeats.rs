@@ -392,3 +392,26 @@ proptest! {
         });
     }
 }
+
+/// A text was looked through and repeated nothing; then what it says is stated, and replaced.
+#[tokio::test]
+async fn a_text_that_repeated_nothing_is_read_again_once_more_was_stated() {
+    let (world, model) = replaced(&Old::new("kai", "Rome")).await;
+    model.states(&json!([]));
+    tell(&world, "I noted of it: ox mood: calm.").await;
+    let ask = async || {
+        let found = world.ask(Recall, json!({"question": "mood ox"})).await;
+        let rows = found["memories"].as_array().unwrap().clone();
+        rows.iter()
+            .any(|row| row["text"].as_str().unwrap().contains("calm"))
+    };
+    assert_eq!((ask().await, ask().await), (true, true));
+    for value in ["calm", "wild"] {
+        let mut statement = drawn("mood", value, value);
+        statement["subject"] = json!("ox");
+        statement["cardinality"] = json!("single");
+        model.states(&json!([statement]));
+        tell(&world, &format!("Look at it, {value} as never.")).await;
+        assert_eq!(ask().await, value == "calm");
+    }
+}

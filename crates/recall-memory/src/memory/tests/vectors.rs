@@ -405,11 +405,8 @@ async fn what_vectors_find_is_counted_and_left_out_as_a_greater_limit_shows() {
         .await;
     typed.forget("owner1", "owns", Some(json!("dog 1"))).await;
     embedded(&typed, 38).await;
-    // One that has no vector.
-    model.be(FAILS);
     typed.say("owner0", "owns", json!("car 99")).await;
-    world.clock.advance(Duration::from_secs(60));
-    model.be(ANSWERS);
+    embedded(&typed, 39).await;
     let explorers = with(&world, Surface::Text, &model, false);
     let then = "2026-05-20T12:00:00Z";
     for args in [
