@@ -21,7 +21,7 @@ use crate::plan::{
 };
 use crate::space::Space;
 use crate::value::Value;
-use crate::view::{DrawnFrom, Echo, View};
+use crate::view::{DrawnFrom, Echo, Refusal, View};
 use crate::writer::write;
 
 pub(crate) use reply::of_type;
@@ -31,6 +31,8 @@ use reply::Item;
 const REPEATS: &str = "it repeats what was answered from here";
 const READ_BEFORE: &str = "these words were read before, and what they say is no longer so; if it \
                            is so again, say that in other words";
+
+const LATE: &str = "what was said later took its place; it is kept as history";
 
 /// The model that reads texts.
 #[derive(Debug)]
@@ -48,14 +50,25 @@ pub(crate) struct Drawn {
 
 #[derive(Debug)]
 pub(crate) enum DrawnKind {
-    /// It was read now. Behind it, what the model said and was not taken, with the reason.
-    Read(Box<TextRemembered>, Vec<(String, String)>),
+    /// It was read now.
+    Read(Box<Read>),
     /// It was read before; what of it is still believed, and what is not.
     Known(DrawnFrom),
     /// It says only what was answered from here.
     Echo(Echo),
     /// It is kept and could not be read.
     Unread(Box<Remembered>),
+}
+
+/// What a text that was read came to.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) text: TextRemembered,
+    /// What the model said and was not taken, with the reason.
+    pub(crate) refused: Vec<(String, String)>,
+    /// Places in the results of statements that a later text had replaced before this one was read. They
+    /// are history only.
+    pub(crate) late: Vec<usize>,
 }
 
 impl Extraction {
@@ -101,14 +114,16 @@ impl Extraction {
                 revision: done.revision,
             });
         }
-        let ask = space.read(|view| prompt::extraction(view, text.as_str(), clock.now()))?;
+        // Evidence is quoted from the text as it is kept, which may differ in case from the one sent.
+        let text = kept.stored.value.to_string();
+        let ask = space.read(|view| prompt::extraction(view, &text, clock.now()))?;
         let Some(items) = self.ask(space, ask, reply::statements).await else {
             return Ok(Drawn {
                 kind: DrawnKind::Unread(kept),
                 revision: done.revision,
             });
         };
-        match self.keep(space, clock, author, (note, &id), items).await {
+        match self.keep(space, clock, author, (note, &kept), items).await {
             Ok(drawn) => {
                 mark_read(space, &id).await;
                 Ok(drawn)
@@ -128,23 +143,29 @@ impl Extraction {
         space: &Arc<Space>,
         clock: &Arc<dyn Clock>,
         author: &Author,
-        (note, id): (Statement, &EventId),
+        (note, kept): (Statement, &Remembered),
         items: Vec<Item>,
     ) -> Result<Drawn, Error> {
-        let text = note.value.to_string();
-        let (proposals, mut refused) = space.read(|view| news(view, &note, id, &text, items))?;
+        let text = kept.stored.value.to_string();
+        let (proposals, mut refused) = space.read(|view| news(view, kept, &text, items))?;
         let change = Change::Text(Box::new(TextStatements {
             episode: note,
             proposals,
-            lenient: true,
+            kept: Some(Box::new(kept.clone())),
         }));
         let done = write(space, clock, author.clone(), change).await?;
         let Outcome::Text(text) = done.outcome else {
             return Err(Error::refused("a text is kept with its statements"));
         };
         refused.extend(text.refused.iter().cloned());
+        let late = space.read(|view| late(view, &text))?;
+        let text = *text;
         Ok(Drawn {
-            kind: DrawnKind::Read(text, refused),
+            kind: DrawnKind::Read(Box::new(Read {
+                text,
+                refused,
+                late,
+            })),
             revision: done.revision,
         })
     }
@@ -184,27 +205,57 @@ impl Extraction {
 /// others with the reason.
 fn news(
     view: &View,
-    note: &Statement,
-    id: &EventId,
+    kept: &Remembered,
     text: &str,
     items: Vec<Item>,
 ) -> (Vec<Proposal>, Vec<(String, String)>) {
-    let repeated = view.repeated(text);
+    let repeats = view.repeats(text);
+    let (id, observed) = (&kept.stored.id, kept.stored.observed);
     let (mut proposals, mut refused) = (Vec::new(), Vec::new());
     for item in items {
         let said = item.said();
-        match item.proposal(text, note.observed) {
-            Ok(it) if repeated.covers(&item.evidence, &it.statement.value) => {
-                refused.push((said, REPEATS.to_owned()));
+        // A statement is as old as its text, however long that took to be read: what was said since
+        // stays current.
+        let proposal = match item.proposal(text, Some(observed)) {
+            Ok(proposal) => proposal,
+            Err(reason) => {
+                refused.push((said, reason));
+                continue;
             }
-            Ok(it) if view.was_read(&repeated, &it.statement, id) => {
-                refused.push((said, READ_BEFORE.to_owned()));
-            }
-            Ok(proposal) => proposals.push(proposal),
-            Err(reason) => refused.push((said, reason)),
+        };
+        let statement = &proposal.statement;
+        let evidence = statement.evidence.as_deref().unwrap_or_default();
+        match repeats.refusal(evidence, &statement.value, id) {
+            Some(Refusal::Answered) => refused.push((said, REPEATS.to_owned())),
+            Some(Refusal::ReadBefore) => refused.push((said, READ_BEFORE.to_owned())),
+            None => proposals.push(proposal),
         }
     }
     (proposals, refused)
+}
+
+impl Read {
+    /// Everything that the model said and that is not so now, with the reason.
+    pub(crate) fn not_so(&self) -> Vec<(String, String)> {
+        let late = self.late.iter().filter_map(|no| self.text.results.get(*no));
+        let late = late.map(|it| (it.stored.sentence(), LATE.to_owned()));
+        self.refused.iter().cloned().chain(late).collect()
+    }
+}
+
+/// Which results of a text are not believed now.
+fn late(view: &View, text: &TextRemembered) -> Vec<usize> {
+    let results = text.results.iter().enumerate();
+    let late = results.filter(|(_, it)| {
+        let card = &it.stored;
+        let subject = view.subject_no(&card.subject);
+        let pair = subject
+            .zip(view.predicate_no(&card.predicate))
+            .and_then(|(subject, predicate)| view.pair(view.pair_no(subject, predicate)?));
+        card.id != text.episode.stored.id
+            && pair.is_some_and(|pair| pair.holds(&card.value).is_none())
+    });
+    late.map(|(no, _)| no).collect()
 }
 
 /// Whether a text was read, also when it stated nothing.

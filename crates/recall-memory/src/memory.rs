@@ -328,7 +328,7 @@ impl Memory {
                 if self.0.extraction.is_some() {
                     return self.read(ns, writer, *note, text::remember::drawn).await;
                 }
-                let word = |_: Option<&View>, done: &Done| text::remember::answer(done);
+                let word = text::remember::answer;
                 self.change(ns, writer, Change::Remember(note), word).await
             }
             Operation::Forget => {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::event::Event;
 use crate::fold::Believed;
 use crate::view::Pair;
@@ -13,6 +15,25 @@ use crate::view::Pair;
 pub(crate) struct Cursor {
     pub(crate) pair: u32,
     pub(crate) slot: u32,
+    pub(crate) listing: Listing,
+}
+
+/// What a listing is of, as a number: in another one the same row has another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listing(u32);
+
+impl Listing {
+    /// By the kind of a listing and what it was asked for, each as a text.
+    pub(crate) fn of(asked: &[&str]) -> Self {
+        let mut hash = Sha256::new();
+        for part in asked {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        let digest = hash.finalize();
+        let bytes = digest.iter().take(4);
+        Self(bytes.fold(0, |number, byte| number << 8 | u32::from(*byte)))
+    }
 }
 
 impl Cursor {
@@ -22,17 +43,19 @@ impl Cursor {
             let plain = text.bytes().all(|byte| byte.is_ascii_hexdigit());
             u32::from_str_radix(text, 16).ok().filter(|_| plain)
         };
-        let (pair, slot) = text.strip_prefix('p')?.split_once('-')?;
+        let (pair, rest) = text.strip_prefix('p')?.split_once('-')?;
+        let (slot, listing) = rest.split_once('-')?;
         Some(Self {
             pair: number(pair)?,
             slot: number(slot)?,
+            listing: Listing(number(listing)?),
         })
     }
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p{:x}-{:x}", self.pair, self.slot)
+        write!(f, "p{:x}-{:x}-{:x}", self.pair, self.slot, self.listing.0)
     }
 }
 
@@ -68,7 +91,12 @@ mod tests {
     #[test]
     fn a_cursor_is_read_as_it_was_written() {
         for (pair, slot) in [(0, 0), (7, 300), (u32::MAX, u32::MAX)] {
-            let cursor = Cursor { pair, slot };
+            let listing = Listing::of(&["recall", "user", ""]);
+            let cursor = Cursor {
+                pair,
+                slot,
+                listing,
+            };
             assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
         }
         for odd in [
@@ -80,11 +108,15 @@ mod tests {
             "p-1",
             "p+1-1",
             "x1-1",
-            "p1-1-1",
-            "p123456789-1",
-            "p1-1 ",
+            "p1-1",
+            "p1-1-1-1",
+            "p1-1-",
+            "p123456789-1-1",
+            "p1-1-1 ",
         ] {
             assert_eq!(Cursor::parse(odd), None, "{odd:?}");
         }
+        // What is asked for is told apart part by part.
+        assert_ne!(Listing::of(&["ab", ""]), Listing::of(&["a", "b"]));
     }
 }

@@ -81,8 +81,9 @@ pub(crate) struct TextStatements {
     /// The note that keeps the whole text.
     pub(crate) episode: Statement,
     pub(crate) proposals: Vec<Proposal>,
-    /// Whether each statement stands or falls alone, instead of all together.
-    pub(crate) lenient: bool,
+    /// The text as it is kept already, where a model has read it since: then each statement stands or
+    /// falls alone, instead of all together.
+    pub(crate) kept: Option<Box<Remembered>>,
 }
 
 /// What a write came to.

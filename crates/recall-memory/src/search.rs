@@ -20,6 +20,7 @@ mod english;
 mod fold;
 mod forms;
 mod items;
+pub(crate) mod plain;
 mod postings;
 mod proximity;
 mod question;
@@ -220,6 +221,15 @@ impl Index {
     pub(crate) fn of_days(&self, query: &Query<'_>, filter: &Filter<'_>) -> Option<Found> {
         let days = dates::alone(&self.items, query.text, query.now)?;
         Some(rank::of_days(self, &days, query.limit, filter))
+    }
+
+    /// Whether a question names a time and nothing else; then what says of an instant whether it is meant.
+    pub(crate) fn time_alone(
+        &self,
+        query: &Query<'_>,
+    ) -> Option<impl Fn(Timestamp) -> bool + use<>> {
+        let days = dates::alone(&self.items, query.text, query.now)?;
+        Some(move |at| days.iter().any(|range| range.holds(time::day_of(at))))
     }
 
     /// What a term is worth.

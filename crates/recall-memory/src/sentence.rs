@@ -1,6 +1,7 @@
 //! How a statement reads.
 
 use std::fmt::Display;
+use std::ops::Range;
 
 use crate::event::{Event, Placed};
 use crate::registry::NOTE;
@@ -57,18 +58,38 @@ pub(crate) fn indexed(subject: &str, predicate: &str, event: &Event) -> String {
     }
 }
 
-/// The whole sentence of `text` that holds `evidence`; the evidence alone where there is no text.
-pub(crate) fn around<'a>(evidence: &'a str, text: Option<&'a str>) -> &'a str {
-    let found = text.and_then(|text| Some((text, text.find(evidence)?)));
-    let Some((text, at)) = found else {
-        return evidence;
-    };
+/// How the lines of remembered messages begin; alone they say nothing.
+const ROLES: [&str; 2] = ["User:", "Assistant:"];
+
+/// Where the whole sentence of `text` stands that holds `evidence`; `None` where none does.
+pub(crate) fn around(evidence: &str, text: &str) -> Option<Range<usize>> {
+    let at = text.find(evidence)?;
     let end = at + evidence.len();
     let holds = bounds(text).filter(|(from, to)| *from < end && at < *to);
     let (start, stop) = holds.fold((at, end), |(start, stop), (from, to)| {
         (start.min(from), stop.max(to))
     });
-    text.get(start..stop).unwrap_or(evidence).trim()
+    Some(start..stop)
+}
+
+/// The sentences of `text` that hold any part of `evidence`, wherever it stands.
+pub(crate) fn holding<'t>(text: &'t str, evidence: &str) -> impl Iterator<Item = &'t str> {
+    let places = text
+        .match_indices(evidence)
+        .map(|(at, it)| at..at + it.len());
+    let mut places = places.filter(|at| !at.is_empty()).peekable();
+    bounds(text).filter_map(move |(from, to)| {
+        while places.next_if(|at| at.end <= from).is_some() {}
+        let holds = places.peek().is_some_and(|at| at.start < to);
+        holds.then(|| text.get(from..to))?
+    })
+}
+
+/// A line of a conversation without the role that it begins with.
+pub(crate) fn without_role(sentence: &str) -> &str {
+    let sentence = sentence.trim();
+    let role = ROLES.iter().find_map(|role| sentence.strip_prefix(role));
+    role.unwrap_or(sentence)
 }
 
 /// Where each sentence of a text begins and ends; together they are the whole text.

@@ -54,6 +54,16 @@ impl VectorTable {
         self.rows.contains_key(&at)
     }
 
+    /// Everything that has a vector, in no order.
+    pub(crate) fn places(&self) -> impl Iterator<Item = At> {
+        self.places.iter().copied()
+    }
+
+    /// Whether a question of this length can be compared.
+    pub(crate) fn compares(&self, question: &[f32]) -> bool {
+        question.len() == self.dimension && !self.places.is_empty()
+    }
+
     pub(crate) fn dimension(&self) -> usize {
         self.dimension
     }
@@ -70,7 +80,7 @@ impl VectorTable {
         limit: usize,
         keep: impl Fn(At) -> bool,
     ) -> Vec<At> {
-        if question.len() != self.dimension || self.places.is_empty() {
+        if !self.compares(question) {
             return Vec::new();
         }
         let rows = self.numbers.chunks_exact(self.dimension);

@@ -11,15 +11,21 @@ mod find;
 mod items;
 mod names;
 mod past;
+mod quotes;
 mod rank;
+mod repeats;
+mod runs;
+mod served;
 mod sessions;
 mod settle;
+mod spoken;
 mod tally;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use recall_store::Revision;
 
 use crate::card::{Card, FormerCard};
@@ -31,15 +37,18 @@ use crate::search::Index;
 use crate::value::Value;
 
 pub(crate) use build::{Builder, decode};
-pub(crate) use drawn::DrawnFrom;
+pub(crate) use drawn::{DrawnFrom, Outdated};
 pub(crate) use echo::Echo;
 pub(crate) use embed::Unembedded;
 pub(crate) use find::Find;
 pub(crate) use names::{Predicate, Subject};
 pub(crate) use rank::{Texts, Wanted};
+pub(crate) use repeats::Refusal;
 
 use names::Names;
 use past::Past;
+use quotes::Quotes;
+use repeats::Silent;
 use sessions::Sessions;
 
 /// Everything known of one namespace.
@@ -70,6 +79,11 @@ pub(crate) struct View {
     ended_by: HashMap<EventId, (u32, u32)>,
     /// What was drawn from a text, by its note.
     drawn: HashMap<EventId, Vec<(u32, u32)>>,
+    /// The words that statements were drawn from.
+    quotes: Quotes,
+    /// Statements that were ever made, kept texts apart.
+    statements: usize,
+    silent: Mutex<Silent>,
     /// Predicates that writes defined.
     defined: usize,
     last_recorded: Timestamp,
@@ -110,6 +124,9 @@ impl View {
             past: Past::default(),
             ended_by: HashMap::new(),
             drawn: HashMap::new(),
+            quotes: Quotes::default(),
+            statements: 0,
+            silent: Mutex::default(),
             defined: 0,
             last_recorded: Timestamp::MIN,
             held: 0,
@@ -267,19 +284,32 @@ impl View {
         }
     }
 
-    /// The note with the whole text that a statement was drawn from.
-    pub(crate) fn source_text(&self, event: &Event) -> Option<&str> {
-        let (pair, slot) = self.notes.get(event.evidence_id()?)?;
-        match self
-            .pair(*pair)?
-            .events
-            .get(*slot as usize)?
-            .value
-            .as_ref()?
-        {
+    /// Where the text is that a statement was drawn from.
+    pub(crate) fn source(&self, event: &Event) -> Option<(u32, u32)> {
+        self.note_place(event.evidence_id()?)
+    }
+
+    /// The whole text that a statement was drawn from, be it withdrawn since or not.
+    fn kept_text(&self, event: &Event) -> Option<&str> {
+        let (pair, slot) = self.source(event)?;
+        match self.pair(pair)?.value(slot)? {
             Value::Text(text) => Some(text.as_str()),
             Value::Number(_) | Value::Flag(_) => None,
         }
+    }
+
+    fn note_place(&self, note: &EventId) -> Option<(u32, u32)> {
+        self.notes.get(note).copied()
+    }
+
+    /// Whether a text is kept and was not withdrawn.
+    pub(crate) fn is_kept_text(&self, note: &EventId) -> bool {
+        let place = self.note_place(note);
+        let pair = place.and_then(|(no, slot)| Some((self.pair(no)?, slot)));
+        pair.is_some_and(|(pair, slot)| {
+            pair.value(slot)
+                .is_some_and(|text| pair.holds(text).is_some())
+        })
     }
 
     /// A belief as answers show it.
@@ -320,6 +350,9 @@ impl View {
             + self.index.bytes()
             + self.sessions.bytes()
             + self.past.bytes()
+            + self.quotes.bytes()
+            + self.silent.lock().bytes()
+            + self.subjects.said.bytes()
     }
 
     /// How many statements the search index holds.

@@ -1,5 +1,7 @@
 //! Days that a question names, and what items of those days gain.
 
+mod digits;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -27,7 +29,7 @@ const MAX_BYTES: usize = 1_024;
 /// What items of each day gain by the days the question names, by day.
 pub(super) fn gains(items: &Items, question: &str, now: Timestamp) -> Vec<(i32, f32)> {
     let question = question.to_lowercase();
-    let mut intervals = named(&question, items);
+    let mut intervals = named(&question, items, false);
     intervals.extend(time::relative(&question, now));
     intervals.truncate(MAX_INTERVALS);
     let mut gains = BTreeMap::new();
@@ -45,7 +47,7 @@ pub(super) fn alone(items: &Items, question: &str, now: Timestamp) -> Option<Vec
     }
     let mut days = time::counted(&question, now);
     if days.is_empty() {
-        days = named(&question, items);
+        days = named(&question, items, true);
     }
     days.truncate(MAX_INTERVALS);
     (!days.is_empty()).then_some(days)
@@ -73,15 +75,13 @@ fn add(items: &Items, interval: DayRange, gains: &mut BTreeMap<i32, f32>) {
     }
 }
 
-/// Intervals of the dates that a question in lower case writes out.
-fn named(question: &str, items: &Items) -> Vec<DayRange> {
+/// Intervals of the dates that a question in lower case writes out; `alone` if it asks for nothing but a
+/// time.
+fn named(question: &str, items: &Items, alone: bool) -> Vec<DayRange> {
     let words = words(question);
     let year = words.iter().find_map(|word| year(word.text));
-    let dates = dates(question, &words, year.is_some());
-    let mut found: Vec<DayRange> = words
-        .iter()
-        .filter_map(|word| iso_date(question, word))
-        .collect();
+    let dates = dates(question, &words, year.is_some(), alone);
+    let mut found = digits::dates(question, &words);
     if dates.is_empty() {
         // A year inside a full date is no year asked for.
         if found.is_empty() {
@@ -149,26 +149,41 @@ fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// The dates in a text: `5th of may`, `5 may`, `may 5`, `may`.
+/// The dates in a text: `5th of may`, `5 may`, `may 5`, `may`, and the same with short months.
 ///
-/// Bare "may" is a verb unless the question has a year.
-fn dates(text: &str, words: &[Word<'_>], has_year: bool) -> Vec<Date> {
+/// Bare "may" is a verb unless the question has a year. A bare short month may be anything, unless the
+/// question asks for nothing else or says `in` before it.
+fn dates(text: &str, words: &[Word<'_>], has_year: bool, alone: bool) -> Vec<Date> {
     let mut dates = Vec::new();
     // A number belongs to one date only.
     let mut taken = 0;
     for (at, word) in words.iter().enumerate() {
-        let Some(month) = time::month(word.text) else {
+        let full = time::month(word.text);
+        let Some(month) = full.or_else(|| time::short_month(word.text)) else {
             continue;
         };
         let before = day_before(text, words, at, taken);
         let after = day_after(text, words, at);
         taken = after.map_or(word.end, |(_, end)| end);
         let day = before.or(after.map(|(day, _)| day));
-        if word.text != "may" || day.is_some() || has_year {
+        let bare = match full {
+            Some(_) => word.text != "may" || has_year,
+            None => is_month(words, at, alone),
+        };
+        if day.is_some() || bare {
             dates.push(Date { month, day });
         }
     }
     dates
+}
+
+/// Whether a short month without a day is a month.
+fn is_month(words: &[Word<'_>], at: usize, alone: bool) -> bool {
+    let word = |at: usize| words.get(at).map(|word| word.text);
+    let lead = at.checked_sub(1).and_then(word).zip(word(at));
+    word(at + 1).is_some_and(|next| year(next).is_some())
+        || lead.is_some_and(|(lead, month)| time::month_behind(lead, month).is_some())
+        || (alone && word(at).is_some_and(|month| !time::is_name_too(month)))
 }
 
 fn day_before(text: &str, words: &[Word<'_>], at: usize, taken: usize) -> Option<i8> {
@@ -188,7 +203,9 @@ fn day_before(text: &str, words: &[Word<'_>], at: usize, taken: usize) -> Option
 /// The number behind a month and where it ends.
 fn day_after(text: &str, words: &[Word<'_>], at: usize) -> Option<(i8, usize)> {
     let next = words.get(at + 1)?;
-    if text.get(words.get(at)?.end..next.start)? != " " {
+    // Short months may end with a point: `Oct. 31`.
+    let gap = text.get(words.get(at)?.end..next.start)?;
+    if gap != " " && (gap != ". " || time::short_month(words.get(at)?.text).is_none()) {
         return None;
     }
     let digits = next.text.bytes().take_while(u8::is_ascii_digit).count();
@@ -204,17 +221,6 @@ fn year(word: &str) -> Option<i16> {
     let digits = word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit());
     let known = word.starts_with("19") || word.starts_with("20");
     (digits && known).then(|| word.parse().ok())?
-}
-
-/// A date such as `2024-05-12` that starts at this word.
-fn iso_date(text: &str, word: &Word<'_>) -> Option<DayRange> {
-    let year = year(word.text)?;
-    let rest = text.get(word.end..)?.strip_prefix('-')?;
-    let (month, rest) = (rest.get(..2)?, rest.get(2..)?);
-    let rest = rest.strip_prefix('-')?;
-    let (day, rest) = (rest.get(..2)?, rest.get(2..)?);
-    let ends = !rest.starts_with(|c: char| c.is_ascii_digit());
-    (ends).then(|| DayRange::day(year, day_number(month)?, day_number(day)?))?
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //!
 //! | phrase | span |
 //! |---|---|
-//! | today, tonight; yesterday; the day before yesterday | that day |
+//! | today, tonight; yesterday, with or without a part of it; the day before yesterday | that day |
 //! | this week, month, year | the whole of it |
 //! | this weekend | Saturday and Sunday of this week |
 //! | last (previous) week, month, year | the whole one before this |
@@ -16,6 +16,11 @@
 //! | N weeks ago | that day, three days more on each side |
 //! | N months ago, N years ago | that month, that year |
 //! | in, during, last, past March | the latest March that has begun; with a year, that one |
+//! | last, past, previous summer | the latest one that is over |
+//! | this summer; summer 2024, summer of 2024 | that one |
+//!
+//! Months may be short (`Feb`, `Sept`). Seasons are those of the north and whole months: summer is June to
+//! August, winter begins in December of its year.
 //!
 //! N is a number up to 4 digits, a word up to twelve, "a", "a couple of" or "a few" (three).
 
@@ -45,6 +50,33 @@ const MONTHS: [&str; 12] = [
     "october",
     "november",
     "december",
+];
+
+/// Months as they are shortened. May has no shorter name.
+const SHORT_MONTHS: [(&str, i8); 12] = [
+    ("jan", 1),
+    ("feb", 2),
+    ("mar", 3),
+    ("apr", 4),
+    ("jun", 6),
+    ("jul", 7),
+    ("aug", 8),
+    ("sep", 9),
+    ("sept", 9),
+    ("oct", 10),
+    ("nov", 11),
+    ("dec", 12),
+];
+/// Short months that are names and words too, so that they say less alone.
+const NAMES_TOO: [&str; 3] = ["jan", "jun", "mar"];
+/// Parts of a day; they belong to the day beside them.
+const DAY_PARTS: [&str; 6] = [
+    "morning",
+    "noon",
+    "afternoon",
+    "evening",
+    "night",
+    "midnight",
 ];
 
 /// A stretch of time, from its first instant until just before `to`.
@@ -113,6 +145,15 @@ pub(super) fn day_of(at: Timestamp) -> i32 {
         .div_euclid(i128::from(DAY_SECONDS) * 1_000_000_000) as i32
 }
 
+/// The whole day of an instant.
+pub(super) fn whole_day(at: Timestamp) -> DayRange {
+    let day = day_of(at);
+    DayRange {
+        first: day,
+        last: day,
+    }
+}
+
 /// The year that a day is in, and its first day.
 pub(super) fn year_of(day: i32) -> Option<(i16, i32)> {
     let date = date_of(Timestamp::from_second(i64::from(day) * DAY_SECONDS).ok()?);
@@ -125,6 +166,26 @@ pub(super) fn month(word: &str) -> Option<i8> {
         .iter()
         .zip(1..)
         .find_map(|(&name, number)| (name == word).then_some(number))
+}
+
+/// The number of a month by its short name in lower case.
+pub(super) fn short_month(word: &str) -> Option<i8> {
+    let found = SHORT_MONTHS.iter().find(|(name, _)| *name == word);
+    found.map(|(_, number)| *number)
+}
+
+/// Whether the short name of a month is that of people, too, or a word.
+pub(super) fn is_name_too(word: &str) -> bool {
+    NAMES_TOO.contains(&word)
+}
+
+/// The month that a word names behind a word such as `in`.
+pub(super) fn month_behind(lead: &str, word: &str) -> Option<i8> {
+    let leads = match is_name_too(word) {
+        true => &["in", "during"][..],
+        false => &["in", "during", "last", "past", "since", "until", "this"][..],
+    };
+    month(word).or_else(|| short_month(word).filter(|_| leads.contains(&lead)))
 }
 
 /// The day ranges of the phrases that count from now, in a text in lower case.
@@ -188,7 +249,8 @@ const ASKING: [&str; 44] = [
 /// Whether a text in lower case asks for a time and for nothing else: `October 31`, `what happened
 /// last week?`.
 pub(super) fn is_all(text: &str, now: Timestamp) -> bool {
-    let words = words_of(text);
+    let text = without_clock(text);
+    let words = words_of(&text);
     let today = date_of(now);
     let mut at = 0;
     while let Some(rest) = words.get(at..).filter(|rest| !rest.is_empty()) {
@@ -209,7 +271,29 @@ fn says_no_more(word: &str) -> bool {
     let digits = digits.unwrap_or(word);
     let number =
         !digits.is_empty() && digits.len() <= 4 && digits.bytes().all(|b| b.is_ascii_digit());
-    number || month(word).is_some() || is_function_word(word) || ASKING.contains(&word)
+    let month = || month(word).or_else(|| short_month(word)).is_some();
+    number
+        || month()
+        || is_function_word(word)
+        || ASKING.contains(&word)
+        || DAY_PARTS.contains(&word)
+}
+
+/// A text in which instants such as `2024-05-12t09:30:00z` are their days.
+fn without_clock(text: &str) -> String {
+    let day = |word: &str| -> Option<usize> {
+        let at = word.find(|c: char| c.is_ascii_digit())?;
+        let instant = word.get(at..)?;
+        let clock = instant.get(10..)?.strip_prefix('t')?;
+        let date = instant
+            .get(..10)?
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b == b'-');
+        (date && clock.starts_with(|c: char| c.is_ascii_digit())).then_some(at + 10)
+    };
+    let words = text.split_whitespace();
+    let words = words.map(|word| day(word).and_then(|end| word.get(..end)).unwrap_or(word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Reads a phrase at the start of the words: its days and how many words it has.
@@ -241,6 +325,7 @@ fn relative_phrase(words: &[&str], today: Date) -> Option<(DayRange, usize)> {
     match *words {
         ["today" | "tonight", ..] => Some((back(today, 0.days())?, 1)),
         ["day", "before", "yesterday", ..] => Some((back(today, 2.days())?, 3)),
+        ["yesterday", part, ..] if DAY_PARTS.contains(&part) => Some((back(today, 1.days())?, 2)),
         ["yesterday", ..] => Some((back(today, 1.days())?, 1)),
         ["this", unit, ..] => Some((this(unit, today)?, 2)),
         [how @ ("last" | "previous" | "past"), unit, ..] => match previous(how, unit, today) {
@@ -260,17 +345,72 @@ fn relative_phrase(words: &[&str], today: Date) -> Option<(DayRange, usize)> {
 }
 
 fn month_phrase(words: &[&str], today: Date) -> Option<(DayRange, usize)> {
-    let ["in" | "during" | "last" | "past", name, ..] = *words else {
+    if let Some(found) = season_phrase(words) {
+        return Some(found);
+    }
+    let [lead @ ("in" | "during" | "last" | "past"), name, ..] = *words else {
         return None;
     };
-    let month = month(name)?;
-    let year = words
-        .get(2)
-        .filter(|year| year.len() == 4)
-        .and_then(|year| year.parse().ok());
+    let month = month_behind(lead, name)?;
+    let year = words.get(2).and_then(|word| year(word));
     let latest = today.year() - i16::from(month > today.month());
     let length = if year.is_some() { 3 } else { 2 };
     Some((DayRange::month(year.unwrap_or(latest), month)?, length))
+}
+
+/// `summer 2024`, `winter of 2024`.
+fn season_phrase(words: &[&str]) -> Option<(DayRange, usize)> {
+    let season = Season::parse(words.first()?)?;
+    let of = usize::from(words.get(1) == Some(&"of"));
+    let year = year(words.get(1 + of)?)?;
+    Some((season.of(year)?, 2 + of))
+}
+
+/// A year of four digits.
+fn year(word: &str) -> Option<i16> {
+    let digits = word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| word.parse().ok())?
+}
+
+/// A season, by the month that it begins in.
+#[derive(Clone, Copy, Debug)]
+struct Season(i8);
+
+impl Season {
+    const MONTHS: i64 = 3;
+
+    fn parse(word: &str) -> Option<Self> {
+        Some(Self(match word {
+            "spring" => 3,
+            "summer" => 6,
+            "autumn" | "fall" => 9,
+            "winter" => 12,
+            _ => return None,
+        }))
+    }
+
+    /// The one that begins in a year.
+    fn of(self, year: i16) -> Option<DayRange> {
+        let first = Date::new(year, self.0, 1).ok()?;
+        let after = first.checked_add(Self::MONTHS.months()).ok()?;
+        DayRange::between(first, after.yesterday().ok()?)
+    }
+
+    /// The latest one that is over.
+    fn last(self, today: Date) -> Option<DayRange> {
+        let over = |season: &DayRange| day_no(today).is_some_and(|today| season.last < today);
+        let years = [today.year(), today.year() - 1, today.year() - 2];
+        years
+            .into_iter()
+            .filter_map(|year| self.of(year))
+            .find(over)
+    }
+
+    /// The one of this year; in January and February the winter that began before.
+    fn this(self, today: Date) -> Option<DayRange> {
+        let began = i16::from(self.0 == 12 && today.month() <= 2);
+        self.of(today.year() - began)
+    }
 }
 
 fn this(unit: &str, today: Date) -> Option<DayRange> {
@@ -281,7 +421,7 @@ fn this(unit: &str, today: Date) -> Option<DayRange> {
         "month" => DayRange::month(today.year(), today.month()),
         "year" => DayRange::year(today.year()),
         "morning" | "afternoon" | "evening" => back(today, 0.days()),
-        _ => None,
+        _ => Season::parse(unit)?.this(today),
     }
 }
 
@@ -304,6 +444,7 @@ fn previous(how: &str, unit: &str, today: Date) -> Option<DayRange> {
         "month" => around(1, Unit::Month, today),
         "year" => around(1, Unit::Year, today),
         "night" => back(today, 1.days()),
+        _ if Season::parse(unit).is_some() => Season::parse(unit)?.last(today),
         _ => {
             let date = back_to(weekday(unit)?, today.yesterday().ok()?)?;
             DayRange::between(date, date)

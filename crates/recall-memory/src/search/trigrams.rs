@@ -159,3 +159,45 @@ fn grams(word: &str) -> Vec<u64> {
     grams.dedup();
     grams
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn similarity(one: &str, other: &str) -> f32 {
+        let (one, other) = (grams(one), grams(other));
+        let shared = one.iter().filter(|gram| other.contains(gram)).count();
+        shared as f32 / (one.len() + other.len() - shared) as f32
+    }
+
+    proptest! {
+        /// What the page promises of words that repeat no three letters.
+        #[test]
+        fn a_stem_with_one_error_is_similar_from_its_length_on(
+            word in prop::sample::subsequence(('a'..='z').collect::<Vec<_>>(), 5..16).prop_shuffle(),
+            place in any::<prop::sample::Index>(),
+        ) {
+            let is_similar = |typed: &[char]| {
+                let [word, typed] = [&word[..], typed].map(|word| word.iter().collect::<String>());
+                similarity(&word, &typed) >= LEAST
+            };
+            let (length, at) = (word.len(), place.index(word.len()));
+            let mut wrong = word.clone();
+            wrong[at] = 'é';
+            prop_assert!(is_similar(&wrong) || length < 8 && (length < 5 || at + 1 < length));
+            let mut missing = word.clone();
+            missing.remove(at);
+            prop_assert!(is_similar(&missing) || length < 7);
+            let mut more = word.clone();
+            more.insert(at, 'é');
+            prop_assert!(is_similar(&more) || length < 7);
+            let mut swapped = word.clone();
+            if at + 1 < length {
+                swapped.swap(at, at + 1);
+            }
+            prop_assert!(is_similar(&swapped) || length < 11);
+        }
+    }
+}

@@ -14,12 +14,41 @@ fn the_whole_sentence_is_said() {
             "fine. I moved",
             "My day was fine. I moved to zed today, really!",
         ),
-        ("not there", "not there"),
+        ("not there", ""),
     ] {
-        assert_eq!(around(evidence, Some(text)), expected);
-        assert_eq!(around(evidence, None), evidence);
+        let at = around(evidence, text).unwrap_or_default();
+        assert_eq!(text[at].trim(), expected);
     }
-    assert_eq!(around("ß", Some("Straße. Maß! Fuß")), "Straße.");
+    assert_eq!(around("ß", "Straße. Maß! Fuß"), Some(0.."Straße.".len()));
+}
+
+#[test]
+fn every_sentence_that_holds_the_words_is_found() {
+    let text = "Rome is warm. Ann lives in Rome! She left\nRome? No";
+    for (evidence, expected) in [
+        (
+            "Rome",
+            &["Rome is warm.", "Ann lives in Rome!", "Rome?"][..],
+        ),
+        ("Rome! She", &["Ann lives in Rome!", "She left"]),
+        ("warm", &["Rome is warm."]),
+        ("Oslo", &[]),
+        ("", &[]),
+    ] {
+        let found: Vec<&str> = holding(text, evidence).map(str::trim).collect();
+        assert_eq!(found, expected, "{evidence}");
+    }
+}
+
+#[test]
+fn who_speaks_is_not_said() {
+    for (line, expected) in [
+        ("User: I am in.", " I am in."),
+        (" Assistant:", ""),
+        ("Users: two", "Users: two"),
+    ] {
+        assert_eq!(without_role(line), expected);
+    }
 }
 
 #[test]

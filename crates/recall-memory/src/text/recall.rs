@@ -168,10 +168,11 @@ fn write(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief, at: Tim
         json.key("days_ago").int(time::periods(card.observed, at));
         former(json, "before", &card, &card.replaced);
         former(json, "elsewhere", &card, &elsewhere);
-        if let Some(evidence) = &card.evidence {
-            let text = event(pair, belief).and_then(|event| find.view.source_text(event));
-            json.key("said").string(sentence::around(evidence, text));
+        let said = event(pair, belief).and_then(|event| find.said(event));
+        if let Some(said) = &said {
+            json.key("said").string(said.words);
         }
+        let outdated = outdated.or(said.and_then(|said| said.outdated));
         if let Some(outdated) = &outdated {
             json.key("no_longer").strings(outdated.sentences());
         }

@@ -9,6 +9,7 @@ use crate::json::Json;
 use crate::limits::MAX_TEXT_BYTES;
 use crate::plan::{Outcome, Remembered, Statement};
 use crate::typed::remember::note;
+use crate::view::{Find, View};
 use crate::writer::Done;
 
 /// The most messages of one call; their joined text has its own limit.
@@ -71,16 +72,24 @@ fn join(messages: Vec<Fields>) -> Result<(String, bool), Error> {
     Ok((lines.join("\n"), assistant))
 }
 
-pub(crate) fn answer(done: &Done) -> Answer {
-    let known = match &done.outcome {
-        Outcome::Remembered(remembered) => remembered.already_known,
-        Outcome::Text(_) | Outcome::Withdrawn(_) | Outcome::Forgotten(_) => false,
+pub(crate) fn answer(view: Option<&View>, done: &Done) -> Answer {
+    let kept = match &done.outcome {
+        Outcome::Remembered(remembered) => Some(remembered),
+        Outcome::Text(_) | Outcome::Withdrawn(_) | Outcome::Forgotten(_) => None,
     };
+    let known = kept.is_some_and(|kept| kept.already_known);
+    // Texts were read here before: one that repeats what is no longer so does not answer with it.
+    let outdated = view
+        .zip(kept)
+        .and_then(|(view, kept)| Find::new(view, None).outdated_text(&kept.stored.id));
     let mut json = Json::default();
     json.object(|json| {
         json.key("kept_as_text").bool(true);
         if known {
             json.key("already_known").bool(true);
+        }
+        if let Some(outdated) = &outdated {
+            not_remembered(json, outdated.sentences());
         }
         json.key("note").string(KEPT);
     });
@@ -101,10 +110,13 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
     let mut items = 0;
     let mut json = Json::default();
     json.object(|json| match &drawn.kind {
-        DrawnKind::Read(text, refused) => {
-            let results = text.results.iter();
-            let own = results.filter(|it| it.stored.id != text.episode.stored.id);
-            let own: Vec<&Remembered> = own.collect();
+        DrawnKind::Read(read) => {
+            let (text, refused) = (&read.text, &read.not_so());
+            let results = text.results.iter().enumerate();
+            let own = results.filter(|(no, it)| {
+                it.stored.id != text.episode.stored.id && !read.late.contains(no)
+            });
+            let own: Vec<&Remembered> = own.map(|(_, it)| it).collect();
             items = own.len();
             json.key("kept_as_text").bool(true);
             json.key("remembered")
@@ -144,6 +156,16 @@ fn result(json: &mut Json, it: &Remembered) {
     }
 }
 
+/// What a text says that is no longer so.
+fn not_remembered(json: &mut Json, gone: impl Iterator<Item = String>) {
+    json.key("not_remembered").array(gone, |json, text| {
+        json.object(|json| {
+            json.key("text").string(&text);
+            json.key("reason").string(GONE);
+        });
+    });
+}
+
 /// Words that nothing was added: `held` is believed as it was, `gone` is no longer so.
 fn known(json: &mut Json, held: &[String], gone: &[String], note: Option<&str>) {
     json.key("kept_as_text").bool(note.is_none());
@@ -157,12 +179,7 @@ fn known(json: &mut Json, held: &[String], gone: &[String], note: Option<&str>) 
         });
     });
     if !gone.is_empty() {
-        json.key("not_remembered").array(gone, |json, text| {
-            json.object(|json| {
-                json.key("text").string(text);
-                json.key("reason").string(GONE);
-            });
-        });
+        not_remembered(json, gone.iter().cloned());
     }
     if let Some(note) = note {
         json.key("note").string(note);

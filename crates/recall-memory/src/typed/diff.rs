@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use crate::answer::{Answer, Coverage, count};
+use crate::answer::{Answer, Coverage, EmptyReason, count};
 use crate::args::{Args, Fields};
 use crate::error::Error;
 use crate::fold::Believed;
@@ -96,8 +96,18 @@ impl Diff {
     }
 
     pub(crate) fn coverage(&self, view: &View, changes: &[PairDiff]) -> Coverage {
+        let unknown = |name: &String| view.subject_no(name).is_none();
+        if self.subject.as_ref().is_some_and(unknown) && view.held() > 0 {
+            return Coverage::unknown(EmptyReason::UnknownSubject);
+        }
+        // What is believed at the end, as a recall of that time counts it, and what ended till then.
+        let find = Find::new(view, self.to);
+        let held = match self.subject {
+            Some(_) => find.believed_of(self.pairs(view)),
+            None => find.in_scope(),
+        };
         let changed = count(changes.len());
-        Coverage::of(count(self.pairs(view).count()), changed, changed)
+        Coverage::of(held.max(changed), changed, changed)
     }
 
     fn pairs<'v>(&self, view: &'v View) -> Box<dyn Iterator<Item = u32> + 'v> {

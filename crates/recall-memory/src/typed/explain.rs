@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::history;
+use super::recall::source_text;
 use crate::answer::{Answer, Coverage, count};
 use crate::args::Args;
 use crate::error::Error;
@@ -41,7 +42,7 @@ pub(crate) fn answer(find: &Find<'_>, question: &str, now: Timestamp) -> Answer 
     let mut json = Json::default();
     json.array((1..).zip(&found), |json, (rank, (pair, belief))| {
         json.object(|json| {
-            write(json, view, pair, belief);
+            write(json, find, pair, belief);
             if let Some(outdated) = find.outdated(pair, belief.slot) {
                 outdated.write(json);
             }
@@ -53,7 +54,8 @@ pub(crate) fn answer(find: &Find<'_>, question: &str, now: Timestamp) -> Answer 
     Answer::new(json, view.revision(), found.len(), coverage)
 }
 
-fn write(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
+fn write(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief) {
+    let view = find.view;
     let Some(card) = view.card(pair, belief) else {
         return;
     };
@@ -67,8 +69,8 @@ fn write(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
     if let Some(evidence) = &card.evidence {
         json.key("evidence").string(evidence);
     }
-    if let Some(text) = event.and_then(|event| view.source_text(event)) {
-        json.key("source_text").string(text);
+    if let Some(event) = event {
+        source_text(json, find, event);
     }
     json.key("rules")
         .array([pair], |json, pair| rules(json, view, pair));

@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::event::{Event, Told};
 use crate::json::Json;
 use crate::limits::{MAX_RECALL, MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES};
-use crate::page::Cursor;
+use crate::page::{Cursor, Listing};
+use crate::value::name_key;
 use crate::view::{Pair, View};
 
 /// The pair that a caller names.
@@ -53,6 +54,7 @@ pub(crate) struct History {
     /// All of it if none.
     limit: Option<u32>,
     cursor: Option<Cursor>,
+    listing: Listing,
 }
 
 /// Reads what `history` takes beyond the pair.
@@ -66,10 +68,13 @@ pub(crate) fn parse_history(args: Args) -> Result<History, Error> {
             .filter(|limit| *limit <= MAX_RECALL)
             .ok_or_else(|| fields.fault("limit", &format!("may be at most {MAX_RECALL}")))
     });
+    let (subject, predicate) = (name_key(&pair.subject), name_key(&pair.predicate));
+    let listing = Listing::of(&["history", &subject, &predicate]);
     Ok(History {
         pair,
         limit: limit.transpose()?,
-        cursor: cursor(&mut fields)?,
+        cursor: cursor(&mut fields, listing)?,
+        listing,
     })
 }
 
@@ -97,6 +102,7 @@ pub(crate) fn answer(view: &View, history: &History) -> Answer {
     let next = (end < events.len()).then(|| Cursor {
         pair: no,
         slot: count(end),
+        listing: history.listing,
     });
     let (all, shown) = (count(events.len()), count(page.len()));
     Answer {

@@ -12,8 +12,9 @@ use crate::json::Json;
 use crate::limits::{
     DEFAULT_RECALL, MAX_QUERY_BYTES, MAX_RECALL, MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES,
 };
-use crate::page::{Cursor, Skip};
+use crate::page::{Cursor, Listing, Skip};
 use crate::time;
+use crate::value::name_key;
 use crate::view::{Find, Pair, Texts, View, Wanted};
 
 /// Rows, what they were taken from, and the last of them if more follow.
@@ -29,6 +30,7 @@ pub(crate) struct Recall {
     min_confidence: f64,
     limit: u32,
     cursor: Option<Cursor>,
+    listing: Listing,
     with_sources: bool,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
@@ -71,30 +73,47 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
                 &format!("may be at most {MAX_RECALL}, got {limit}"),
             )
         })?;
-    let cursor = cursor(&mut fields)?;
+    let (as_of, after, before) = (
+        fields.instant("as_of")?,
+        fields.instant("observed_after")?,
+        fields.instant("observed_before")?,
+    );
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
+    let name = |name: &Option<String>| name.as_deref().map(name_key).unwrap_or_default();
+    let listing = Listing::of(&[
+        "recall",
+        &name(&subject),
+        &name(&predicate),
+        &time(as_of),
+        &min_confidence.to_string(),
+        &time(after),
+        &time(before),
+    ]);
     let searches = query.is_some() && (subject.is_none() || predicate.is_none());
-    if cursor.is_some() && searches {
+    if fields.has("cursor") && searches {
         return Err(fields.fault(
             "cursor",
             "goes with a subject or a predicate: a search has one page",
         ));
     }
+    let cursor = cursor(&mut fields, listing)?;
     Ok(Recall {
         subject,
         predicate,
         query,
-        as_of: fields.instant("as_of")?,
+        as_of,
         min_confidence,
         limit,
         cursor,
         with_sources: fields.flag("with_sources")?.unwrap_or(false),
-        after: fields.instant("observed_after")?,
-        before: fields.instant("observed_before")?,
+        after,
+        before,
+        listing,
     })
 }
 
 /// Where a listing is to go on.
-pub(crate) fn cursor(fields: &mut Fields) -> Result<Option<Cursor>, Error> {
+pub(crate) fn cursor(fields: &mut Fields, listing: Listing) -> Result<Option<Cursor>, Error> {
     const LONGEST: usize = 64;
     match fields
         .string("cursor", LONGEST)?
@@ -102,7 +121,11 @@ pub(crate) fn cursor(fields: &mut Fields) -> Result<Option<Cursor>, Error> {
         .map(Cursor::parse)
     {
         None => Ok(None),
-        Some(Some(cursor)) => Ok(Some(cursor)),
+        Some(Some(cursor)) if cursor.listing == listing => Ok(Some(cursor)),
+        Some(Some(_)) => Err(fields.fault(
+            "cursor",
+            "is of another listing; send what that page was asked for, or no cursor",
+        )),
         Some(None) => Err(fields.fault("cursor", "must be what an earlier page gave as its next")),
     }
 }
@@ -190,7 +213,12 @@ impl Recall {
                     skipped += 1;
                 } else if found.len() < limit {
                     let slot = belief.since;
-                    last = Some(Cursor { pair: no, slot });
+                    let listing = self.listing;
+                    last = Some(Cursor {
+                        pair: no,
+                        slot,
+                        listing,
+                    });
                     found.push((pair, belief.clone()));
                 } else if self.is_plain() && self.as_of.is_none() {
                     // What is left need not be looked at to be counted.
@@ -263,7 +291,7 @@ impl Recall {
                 outdated.write(json);
             }
             if self.with_sources {
-                sources(json, find.view, pair, belief);
+                sources(json, find, pair, belief);
             }
         });
     }
@@ -344,7 +372,7 @@ pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, card: &Card) -> Vec<Former
 }
 
 /// Where a belief that was drawn from a text comes from.
-fn sources(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
+fn sources(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief) {
     let Some(event) = pair.events.get(belief.slot as usize) else {
         return;
     };
@@ -354,7 +382,16 @@ fn sources(json: &mut Json, view: &View, pair: &Pair, belief: &Belief) {
     if let Some(id) = event.evidence_id() {
         json.key("evidence_id").display(id);
     }
-    if let Some(text) = view.source_text(event) {
-        json.key("source_text").string(text);
+    source_text(json, find, event);
+}
+
+/// The whole text that a statement was drawn from, and what of it is no longer so.
+pub(super) fn source_text(json: &mut Json, find: &Find<'_>, event: &Event) {
+    let Some(source) = find.source_text(event) else {
+        return;
+    };
+    json.key("source_text").string(source.words);
+    if let Some(outdated) = &source.outdated {
+        outdated.write(json);
     }
 }

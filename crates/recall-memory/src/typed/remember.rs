@@ -12,7 +12,7 @@ use crate::limits::{MAX_COMPARED, MAX_RELATED};
 use crate::plan::{Outcome, Proposal, Remembered, Replace, TextRemembered};
 use crate::text::remember::GONE;
 use crate::value::{Value, lower};
-use crate::view::{DrawnFrom, Echo, View};
+use crate::view::{DrawnFrom, Echo, Find, Outdated, View};
 use crate::writer::Done;
 
 pub(crate) use parse::{DRAWN_CONFIDENCE, Parsed, note, parse};
@@ -27,7 +27,9 @@ pub(crate) fn answer(view: Option<&View>, done: &Done) -> Answer {
         }
         Outcome::Text(text) => {
             items = text.results.len();
-            json.object(|json| write_text(json, text));
+            let outdated =
+                view.and_then(|view| Find::new(view, None).outdated_text(&text.episode.stored.id));
+            json.object(|json| write_text(json, text, outdated.as_ref()));
         }
         Outcome::Withdrawn(_) | Outcome::Forgotten(_) => {}
     }
@@ -39,9 +41,10 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
     let mut json = Json::default();
     let mut items = 0;
     json.object(|json| match &drawn.kind {
-        DrawnKind::Read(text, refused) => {
-            items = text.results.len();
-            write_text(json, text);
+        DrawnKind::Read(read) => {
+            let refused = read.not_so();
+            items = read.text.results.len();
+            write_text(json, &read.text, None);
             if !refused.is_empty() {
                 let refused = refused.iter();
                 refused_list(
@@ -140,9 +143,14 @@ fn write(json: &mut Json, remembered: &Remembered, related: &[Card]) {
     }
 }
 
-fn write_text(json: &mut Json, text: &TextRemembered) {
-    json.key("episode")
-        .object(|json| write(json, &text.episode, &[]));
+/// `outdated` is what the text says that is no longer so, where a caller brought its own statements.
+fn write_text(json: &mut Json, text: &TextRemembered, outdated: Option<&Outdated>) {
+    json.key("episode").object(|json| {
+        write(json, &text.episode, &[]);
+        if let Some(outdated) = outdated {
+            outdated.write(json);
+        }
+    });
     match text.proposals.is_empty() {
         true => json.key("proposals").raw("null"),
         false => json.key("proposals").array(&text.proposals, proposal),

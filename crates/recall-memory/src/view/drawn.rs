@@ -4,20 +4,22 @@
 //! it may be replaced or withdrawn. An answer that shows such a text must not pass off as current
 //! what is not.
 
+use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::echo::compared;
+use super::repeats::{How, joined, overlap};
 use super::{Find, Pair, View};
 use crate::event::Event;
 use crate::event_id::EventId;
 use crate::json::Json;
+use crate::search::plain::Plain;
 use crate::sentence;
-use crate::value::Value;
+use crate::value::{Value, ValueKey};
+use crate::vectors::At;
 
 /// What stands for words that are left out.
 const GAP: &str = "…";
-/// How the lines of remembered messages begin; alone they say nothing.
-const ROLES: [&str; 2] = ["User:", "Assistant:"];
 
 /// What of a text is no longer so.
 #[derive(Debug)]
@@ -27,13 +29,21 @@ pub(crate) struct Outdated {
     pub(crate) rest: Option<String>,
 }
 
-/// The words of a text that say what is no longer so.
+/// The words that a statement was drawn from, as an answer shows them.
+#[derive(Debug)]
+pub(crate) struct SaidIn<'v> {
+    pub(crate) words: &'v str,
+    /// What they say beside and is no longer so.
+    pub(crate) outdated: Option<Outdated>,
+}
+
+/// What of a text is no longer so, and where the text says it.
 #[derive(Debug, Default)]
-struct Words {
-    /// As they stand in the text.
-    quoted: Vec<Arc<str>>,
-    /// In the form in which texts are compared.
-    repeated: Vec<String>,
+struct Old {
+    gone: Vec<Gone>,
+    seen: HashSet<(u32, ValueKey)>,
+    /// Places in the text, with the place in `gone` of what they say.
+    places: Vec<(Range<usize>, usize)>,
     /// Statements of which nobody knows by what words.
     unquoted: usize,
 }
@@ -44,6 +54,7 @@ struct Gone {
     subject: Arc<str>,
     predicate: Arc<str>,
     value: Value,
+    no: u32,
 }
 
 /// What was drawn from a text, as sentences.
@@ -90,6 +101,11 @@ impl View {
         !self.drawn.is_empty()
     }
 
+    /// Whether any statement ever ceased to be believed.
+    fn has_superseded(&self) -> bool {
+        !self.superseded.is_empty()
+    }
+
     pub(super) fn drawn_places(&self, note: &EventId) -> &[(u32, u32)] {
         self.drawn.get(note).map_or(&[][..], Vec::as_slice)
     }
@@ -107,37 +123,56 @@ impl Find<'_> {
         self.outdated_by(pair, slot, true)
     }
 
-    /// Repeated answers in it are looked for only if `all`, because that means reading it.
+    /// What of a text is no longer so, by the id of the text.
+    pub(crate) fn outdated_text(&self, note: &EventId) -> Option<Outdated> {
+        let (no, slot) = self.view.note_place(note)?;
+        self.outdated(self.view.pair(no)?, slot)
+    }
+
+    /// Repeated words in it are looked for only if `all`, because that means reading it.
     fn outdated_by(&self, pair: &Pair, slot: u32, all: bool) -> Option<Outdated> {
+        let (event, text) = self.text_of(pair, slot)?;
+        let old = self.old_of(event, text, all);
+        if old.gone.is_empty() {
+            return None;
+        }
+        // Where no words are quoted, the text is all that can be meant.
+        let drawn = self.view.drawn_places(&event.id).len();
+        let rest = match old.unquoted > 0 && old.unquoted == drawn {
+            true => None,
+            false => without(text, &old.ranges()),
+        };
+        Some(Outdated {
+            gone: old.gone,
+            rest,
+        })
+    }
+
+    /// A kept text, where any was ever read.
+    fn text_of<'p>(&self, pair: &'p Pair, slot: u32) -> Option<(&'p Event, &'p str)> {
         if !self.view.has_drawn() {
             return None;
         }
         let event = pair.event(slot).filter(|_| self.view.is_note(pair))?;
-        let Some(Value::Text(text)) = &event.value else {
-            return None;
-        };
-        let text = text.as_str();
-        let mut words = Words::default();
-        let places = self.view.drawn_places(&event.id);
-        let mut gone = self.drawn_and_gone(places, &mut words);
-        if all {
-            self.repeated_and_gone(text, &mut gone, &mut words);
+        match &event.value {
+            Some(Value::Text(text)) => Some((event, text.as_str())),
+            _ => None,
         }
-        if gone.is_empty() {
-            return None;
-        }
-        // Where no words are quoted, the text is all that can be meant.
-        let rest = match words.unquoted > 0 && words.unquoted == places.len() {
-            true => None,
-            false => without(text, &words),
-        };
-        Some(Outdated { gone, rest })
     }
 
-    /// What was drawn from a text and is no longer so, and the words that said so.
-    fn drawn_and_gone(&self, places: &[(u32, u32)], words: &mut Words) -> Vec<Gone> {
-        let mut gone: Vec<Gone> = Vec::new();
-        for (no, slot) in places {
+    fn old_of(&self, event: &Event, text: &str, all: bool) -> Old {
+        let mut old = Old::default();
+        self.drawn_and_gone(event, text, &mut old);
+        if all && self.view.has_superseded() {
+            self.repeated_and_gone(event, text, &mut old);
+        }
+        old.places.sort_by_key(|(at, _)| (at.start, at.end));
+        old
+    }
+
+    /// What was drawn from a text and is no longer so, and where it says so.
+    fn drawn_and_gone(&self, event: &Event, text: &str, old: &mut Old) {
+        for (no, slot) in self.view.drawn_places(&event.id) {
             let Some((own, value)) = self.view.stated(*no, *slot) else {
                 continue;
             };
@@ -148,49 +183,127 @@ impl Find<'_> {
             if later || self.believes(*no, own, value) {
                 continue;
             }
+            let gone = self.add(*no, own, value, old);
             match stated.evidence() {
-                Some(evidence) => words.quoted.push(Arc::clone(evidence)),
-                None => words.unquoted += 1,
+                Some(evidence) => {
+                    let found = text.match_indices(&**evidence);
+                    let found = found.map(|(at, it)| (at..at + it.len(), gone));
+                    old.places.extend(found);
+                }
+                None => old.unquoted += 1,
             }
-            self.add(own, value, &mut gone);
         }
-        gone
     }
 
-    /// What a text repeats of what was answered from here that is no longer so.
-    fn repeated_and_gone(&self, text: &str, gone: &mut Vec<Gone>, words: &mut Words) {
-        if !text.contains(':') {
+    /// What a text repeats of what was answered or read here and is no longer so.
+    fn repeated_and_gone(&self, event: &Event, text: &str, old: &mut Old) {
+        if self.view.is_silent(event.arrival) {
             return;
         }
-        let said = compared(text);
-        for served in self.view.served(&said) {
-            let (pair, value) = (served.pair, served.value);
-            let stated = |event: &Event| {
-                let same = event.value.as_ref().is_some_and(|it| it.same(value));
-                same && self.at.is_none_or(|at| event.observed <= at)
-            };
-            if pair.events.iter().any(stated) && !self.believes(served.no, pair, value) {
-                words.repeated.push(served.words(&said).to_owned());
-                self.add(pair, value, gone);
+        let repeats = self.view.repeats_in(text, &Plain::of(text), &self.values);
+        if repeats.is_empty() {
+            return self.view.note_silent(event.arrival);
+        }
+        for repeat in repeats {
+            // Where a sentence may mean several statements, it is true as long as one of them is.
+            let quotes = repeat.how == How::Quote;
+            if !quotes
+                && repeat
+                    .of
+                    .iter()
+                    .any(|it| self.believes(it.no, it.pair, it.value))
+            {
+                continue;
+            }
+            for said in &repeat.of {
+                let own = said.note == Some(&event.id);
+                if own || !self.was_stated(said.pair, said.value) {
+                    continue;
+                }
+                if !self.believes(said.no, said.pair, said.value) {
+                    let gone = self.add(said.no, said.pair, said.value, old);
+                    old.places.push((repeat.at.clone(), gone));
+                }
             }
         }
     }
 
-    fn add(&self, pair: &Pair, value: &Value, gone: &mut Vec<Gone>) {
-        let (subject, predicate) = (self.view.subject_name(pair), self.view.predicate_name(pair));
-        let known =
-            |it: &Gone| it.subject == subject && it.predicate == predicate && it.value.same(value);
-        if !gone.iter().any(known) {
-            gone.push(Gone {
-                subject,
-                predicate,
+    /// Whether a value was stated by the time that is asked about.
+    fn was_stated(&self, pair: &Pair, value: &Value) -> bool {
+        let stated = |event: &Event| {
+            let same = event.value.as_ref().is_some_and(|it| it.same(value));
+            same && self.at.is_none_or(|at| event.observed <= at)
+        };
+        self.at.is_none() || pair.events.iter().any(stated)
+    }
+
+    /// Notes a statement as one that is no longer so, once.
+    fn add(&self, no: u32, pair: &Pair, value: &Value, old: &mut Old) -> usize {
+        if old.seen.insert((no, value.key())) {
+            old.gone.push(Gone {
+                subject: self.view.subject_name(pair),
+                predicate: self.view.predicate_name(pair),
                 value: value.clone(),
+                no,
             });
+            return old.gone.len() - 1;
         }
+        let known = old
+            .gone
+            .iter()
+            .position(|it| it.no == no && it.value.same(value));
+        known.unwrap_or_default()
+    }
+
+    /// The text that a statement was drawn from, unless it was withdrawn.
+    fn standing_source(&self, event: &Event) -> Option<(&'_ Pair, u32)> {
+        let (no, slot) = self.view.source(event)?;
+        let pair = self.view.pair(no)?;
+        self.believes(no, pair, pair.value(slot)?)
+            .then_some((pair, slot))
+    }
+
+    /// The whole text that a statement was drawn from, with what of it is no longer so; `None` where the
+    /// text was withdrawn.
+    pub(crate) fn source_text(&self, event: &Event) -> Option<SaidIn<'_>> {
+        let (pair, slot) = self.standing_source(event)?;
+        let (_, words) = self.text_of(pair, slot)?;
+        let outdated = self.outdated(pair, slot);
+        Some(SaidIn { words, outdated })
+    }
+
+    /// The sentence that a statement was drawn from, with what of it is no longer so; only the words that
+    /// are quoted as evidence where the text was withdrawn.
+    pub(crate) fn said<'e>(&'e self, event: &'e Event) -> Option<SaidIn<'e>> {
+        let evidence = event.evidence()?;
+        let quoted = SaidIn {
+            words: evidence,
+            outdated: None,
+        };
+        let source = self.standing_source(event);
+        let Some((own, text)) = source.and_then(|(pair, slot)| self.text_of(pair, slot)) else {
+            return Some(quoted);
+        };
+        let Some(at) = sentence::around(evidence, text) else {
+            return Some(quoted);
+        };
+        let old = self.old_of(own, text, true);
+        let here = old
+            .places
+            .iter()
+            .filter(|(place, _)| place.start < at.end && at.start < place.end);
+        let here: HashSet<usize> = here.map(|(_, gone)| *gone).collect();
+        let mut no = 0..;
+        let mut gone = old.gone;
+        gone.retain(|_| no.next().is_some_and(|no| here.contains(&no)));
+        Some(SaidIn {
+            words: text.get(at).unwrap_or_default().trim(),
+            outdated: (!gone.is_empty()).then_some(Outdated { gone, rest: None }),
+        })
     }
 
     /// Whether nothing of a text is so any more, so that it answers nothing.
-    pub(crate) fn is_outdated(&self, (no, slot): (u32, u32)) -> bool {
+    pub(crate) fn is_outdated(&self, (no, slot): At) -> bool {
         let outdated = self
             .view
             .pair(no)
@@ -240,31 +353,23 @@ impl Outdated {
     }
 }
 
-/// A text without the sentences that hold any of some words; `None` when nothing is left.
-fn without(text: &str, words: &Words) -> Option<String> {
-    let holds = |sentence: &(usize, usize)| {
-        let mut found = words.quoted.iter().flat_map(|quoted| {
-            let places = text.match_indices(&**quoted);
-            places.map(|(at, quoted)| (at, at + quoted.len()))
-        });
-        let repeats = || {
-            let said = compared(text.get(sentence.0..sentence.1).unwrap_or_default());
-            words
-                .repeated
-                .iter()
-                .any(|words| said.contains(words.as_str()))
-        };
-        found.any(|(from, to)| from < sentence.1 && sentence.0 < to)
-            || (!words.repeated.is_empty() && repeats())
-    };
+impl Old {
+    /// The places, those that meet joined into one.
+    fn ranges(&self) -> Vec<Range<usize>> {
+        joined(self.places.iter().map(|(at, _)| at.clone()))
+    }
+}
+
+/// A text without the sentences that meet any of some places; `None` when nothing is left.
+fn without(text: &str, places: &[Range<usize>]) -> Option<String> {
     let mut rest = String::new();
     let (mut gap, mut left) = (false, false);
-    for sentence in sentence::bounds(text) {
-        if holds(&sentence) {
+    for (from, to) in sentence::bounds(text) {
+        if overlap(places, &(from..to)) {
             gap = true;
             continue;
         }
-        let words = text.get(sentence.0..sentence.1).unwrap_or_default();
+        let words = text.get(from..to).unwrap_or_default();
         left |= says_something(words);
         if std::mem::take(&mut gap) {
             let line = rest.is_empty() || rest.ends_with('\n');
@@ -284,9 +389,7 @@ fn without(text: &str, words: &Words) -> Option<String> {
 }
 
 fn says_something(sentence: &str) -> bool {
-    let sentence = sentence.trim();
-    let role = ROLES.iter().find_map(|role| sentence.strip_prefix(role));
-    let words = role.unwrap_or(sentence);
+    let words = sentence::without_role(sentence);
     words.chars().any(char::is_alphanumeric)
 }
 
@@ -296,11 +399,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, quoted: &[&str], expected: Option<&str>) {
-        let words = Words {
-            quoted: quoted.iter().map(|quoted| Arc::from(*quoted)).collect(),
-            ..Words::default()
-        };
-        assert_eq!(without(text, &words).as_deref(), expected, "{quoted:?}");
+        let mut places: Vec<_> = quoted
+            .iter()
+            .flat_map(|quoted| text.match_indices(quoted))
+            .map(|(at, quoted)| at..at + quoted.len())
+            .collect();
+        places.sort_by_key(|at| at.start);
+        let places = joined(places.into_iter());
+        assert_eq!(without(text, &places).as_deref(), expected, "{quoted:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 
+use super::spoken::Values;
 use super::{Pair, View};
 use crate::answer::count;
 use crate::embedding::Near;
@@ -19,6 +20,8 @@ pub(crate) struct Find<'v> {
     pub(crate) view: &'v View,
     pub(crate) at: Option<Timestamp>,
     then: RefCell<HashMap<u32, Rc<Believed>>>,
+    /// The values of pairs that texts were looked through for.
+    pub(super) values: Values<'v>,
     /// The search by vectors, where there is one.
     pub(super) near: Option<(&'v VectorTable, &'v Near)>,
 }
@@ -47,6 +50,7 @@ impl<'v> Find<'v> {
             view,
             at,
             then: RefCell::default(),
+            values: Values::default(),
             near: None,
         }
     }

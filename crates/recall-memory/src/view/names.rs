@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::runs::Runs;
 use crate::registry::{Definition, NOTE, Registry};
+use crate::search::plain::Plain;
 use crate::value::name_key;
 
 /// Things with a name, numbered from 0.
@@ -11,6 +13,10 @@ use crate::value::name_key;
 pub(super) struct Names<T> {
     list: Vec<T>,
     by_key: HashMap<Arc<str>, u32>,
+    /// By the words of which they are, for finding them in texts.
+    pub(super) said: Runs<u32>,
+    /// Those of signs alone.
+    pub(super) wordless: Vec<u32>,
 }
 
 /// A subject of the namespace.
@@ -44,6 +50,8 @@ impl<T> Default for Names<T> {
         Self {
             list: Vec::new(),
             by_key: HashMap::new(),
+            said: Runs::default(),
+            wordless: Vec::new(),
         }
     }
 }
@@ -81,6 +89,11 @@ impl<T> Names<T> {
             false => Arc::from(key),
         };
         self.list.push(make(no));
+        let words = Plain::of(name);
+        match words.is_empty() {
+            true => self.wordless.push(no),
+            false => self.said.add(&words, no),
+        }
         self.by_key.insert(key, no);
         no
     }

@@ -14,7 +14,7 @@ use crate::answer::{Indexes, Vectors, count};
 use crate::event::Event;
 use crate::event_id::EventId;
 use crate::search::{self, Filter, Hit, ItemNo, Query};
-use crate::vectors::{At, fuse};
+use crate::vectors::{At, VectorTable, fuse};
 
 /// What the words of a replaced statement are worth to what took its place.
 const LENT: f32 = 0.6;
@@ -86,9 +86,9 @@ impl<'v> Find<'v> {
             let at = event.observed;
             spans.iter().any(|span| span.from <= at && at < span.to)
         };
-        if self.of_time(&asked, wanted, &mut found) {
-            let dated: HashSet<At> = found.inside.iter().map(Place::at).collect();
-            let rest = |at: At| !dated.contains(&at);
+        if let Some(meant) = self.view.index.time_alone(&asked.query(asked.limit)) {
+            self.of_time(&asked, wanted, &mut found);
+            let rest = |at: At| self.event(at).is_some_and(|it| !meant(it.observed));
             found.outside = self.rank_once(&asked, wanted, Some(&rest), false, &mut found.tally);
         } else if spans.is_empty() {
             found.outside = self.rank_once(&asked, wanted, None, false, &mut found.tally);
@@ -159,11 +159,10 @@ impl<'v> Find<'v> {
         }
     }
 
-    /// What is believed of a time, for a question that asks for nothing else. Says whether it does.
-    fn of_time(&self, asked: &Asked<'_>, wanted: &Wanted<'_>, found: &mut Parts<'v>) -> bool {
+    /// What is believed of a time, for a question that asks for nothing else.
+    fn of_time(&self, asked: &Asked<'_>, wanted: &Wanted<'_>, found: &mut Parts<'v>) {
         let view = self.view;
-        let mut any = false;
-        let counting = Counting::new(self, wanted, None, HashSet::new());
+        let counting = Counting::new(self, wanted, None, HashSet::new(), None);
         let counted = |item: ItemNo| counting.count(item);
         let keep = |item: ItemNo| self.answers(item, wanted, None);
         let places = distinct(
@@ -176,9 +175,7 @@ impl<'v> Find<'v> {
                     keep: &keep,
                     counted: counting.needed().then_some(&counted),
                 };
-                let found = view.index.of_days(query, &filter);
-                any |= found.is_some();
-                let found = found.unwrap_or_default();
+                let found = view.index.of_days(query, &filter).unwrap_or_default();
                 counting.touched.set(found.touched);
                 found.hits
             },
@@ -191,7 +188,6 @@ impl<'v> Find<'v> {
         best_first(view, &mut places);
         let places = places.into_iter().map(|(_, at)| Place::new(at, true));
         found.inside = places.take(asked.limit).collect();
-        any
     }
 
     /// What was said at that time and believed when it is asked for, though it is no more.
@@ -229,11 +225,16 @@ impl<'v> Find<'v> {
             false => asked.limit.max(JOINED),
         });
         let lent = self.past(&asked.query(query.limit.max(LENT_COUNTED)), wanted, part);
-        let missing: HashSet<At> = lent.iter().map(|(_, at)| *at).collect();
-        let counting = Counting::new(self, wanted, part, missing);
+        // What has a vector is compared and may be shown, whatever words it shares.
+        let table = self.compared().map(|(table, _)| table);
+        let compared = |at: &At| table.is_some_and(|table| table.has(*at));
+        let missing = lent.iter().map(|(_, at)| *at).filter(|at| !compared(at));
+        let counting = Counting::new(self, wanted, part, missing.collect(), table);
         let mut found = self.present(&query, wanted, part, &counting);
-        let before = tally.considered;
         tally.add(counting);
+        if let Some(table) = table {
+            tally.add_all(self, wanted, part, table.places());
+        }
         if !lent.is_empty() {
             found.extend(lent);
             best_first(self.view, &mut found);
@@ -244,19 +245,19 @@ impl<'v> Find<'v> {
             false => fuse(&[words, nearest]),
         };
         let places = joined.into_iter().take(asked.limit);
-        let places: Vec<Place> = places.map(|at| Place::new(at, in_time)).collect();
-        // By vectors some may be found that share no word.
-        let shown = count(places.len().min(wanted.limit));
-        tally.considered = tally.considered.max(before + shown);
-        places
+        places.map(|at| Place::new(at, in_time)).collect()
+    }
+
+    /// The vectors that the question can be compared with, and its own.
+    fn compared(&self) -> Option<(&'v VectorTable, &'v [f32])> {
+        let (table, near) = self.near?;
+        let vector = near.vector.as_deref()?;
+        table.compares(vector).then_some((table, vector))
     }
 
     /// What is believed and lies nearest to the question by vectors, nearest first.
     fn nearest(&self, limit: usize, wanted: &Wanted<'_>, part: Part<'_>) -> Vec<At> {
-        let Some((table, near)) = self.near else {
-            return Vec::new();
-        };
-        let Some(vector) = &near.vector else {
+        let Some((table, vector)) = self.compared() else {
             return Vec::new();
         };
         let keep = |at: At| self.passes(at, wanted, part) && self.belief(at.0, at.1).is_some();
@@ -327,7 +328,7 @@ impl<'v> Find<'v> {
         at.is_some_and(|at| self.passes(at, wanted, part) && held(at))
     }
 
-    fn passes(&self, at: At, wanted: &Wanted<'_>, part: Part<'_>) -> bool {
+    pub(super) fn passes(&self, at: At, wanted: &Wanted<'_>, part: Part<'_>) -> bool {
         let (no, slot) = at;
         let pair = self.view.pair(no);
         let event = pair.and_then(|pair| Some((pair, pair.event(slot)?)));

@@ -43,13 +43,16 @@ impl View {
         } else if let (true, Some(value)) = (asserts, &event.value) {
             *self.stated.entry(value_hash(subject, value)).or_default() += 1;
         }
-        if let (true, Some(note)) = (asserts, event.evidence_id()) {
-            self.drawn.entry(note.clone()).or_default().push((no, slot));
-        }
+        let source = event.evidence_id().filter(|_| asserts).cloned();
         for told in event.replaces() {
             self.ended_by.insert(told.id.clone(), (no, slot));
         }
         pair.push(event);
+        self.statements += usize::from(!note);
+        if let Some(note) = source {
+            self.drawn.entry(note).or_default().push((no, slot));
+            self.note_quotes(no, slot);
+        }
         Some((no, slot))
     }
 

@@ -9,7 +9,7 @@ use crate::answer::count;
 use crate::event::Event;
 use crate::event_id::EventId;
 use crate::search::ItemNo;
-use crate::vectors::At;
+use crate::vectors::{At, VectorTable};
 
 /// How many statements may answer.
 #[derive(Default)]
@@ -27,6 +27,25 @@ impl<'v> Tally<'v> {
         self.considered += counting.touched.get() + count(missing);
         self.sources.extend(counting.sources.into_inner());
         self.answered.extend(counting.answered.into_inner());
+    }
+
+    /// Adds statements that were found otherwise than by words, each once.
+    pub(super) fn add_all(
+        &mut self,
+        find: &Find<'v>,
+        wanted: &Wanted<'_>,
+        part: Part<'_>,
+        places: impl Iterator<Item = At>,
+    ) {
+        let held = places.filter(|at| find.belief(at.0, at.1).is_some());
+        for at in held.filter(|at| find.may_answer(*at, wanted, part)) {
+            self.considered += 1;
+            if find.view.has_drawn() {
+                self.sources.extend(find.is_source(at).then_some(at));
+                self.answered
+                    .extend(find.event(at).and_then(Event::evidence_id));
+            }
+        }
     }
 
     /// How many may answer when texts give their places up to their statements: those on the page, of
@@ -54,6 +73,8 @@ pub(super) struct Counting<'a, 'v> {
     /// Statements found otherwise, and those of them that were counted here.
     missing: HashSet<At>,
     met: RefCell<HashSet<At>>,
+    /// What has a vector here is counted by that.
+    compared: Option<&'v VectorTable>,
 }
 
 impl<'a, 'v> Counting<'a, 'v> {
@@ -62,6 +83,7 @@ impl<'a, 'v> Counting<'a, 'v> {
         wanted: &'a Wanted<'a>,
         part: Part<'a>,
         missing: HashSet<At>,
+        compared: Option<&'v VectorTable>,
     ) -> Self {
         Self {
             find,
@@ -73,12 +95,13 @@ impl<'a, 'v> Counting<'a, 'v> {
             answered: RefCell::default(),
             missing,
             met: RefCell::default(),
+            compared,
         }
     }
 
     /// Whether not every item that the question touches is one statement that may answer.
     pub(super) fn needed(&self) -> bool {
-        !self.missing.is_empty() || !self.is_plain()
+        !self.missing.is_empty() || self.compared.is_some() || !self.is_plain()
     }
 
     fn is_plain(&self) -> bool {
@@ -99,19 +122,17 @@ impl<'a, 'v> Counting<'a, 'v> {
         let Some(at) = self.find.place_of(item) else {
             return false;
         };
+        if self.compared.is_some_and(|table| table.has(at)) {
+            return false;
+        }
         if self.missing.contains(&at) {
             self.met.borrow_mut().insert(at);
         }
         if self.is_plain() {
             return true;
         }
-        let texts = Texts::All;
-        let wanted = Wanted {
-            texts,
-            ..*self.wanted
-        };
-        let hidden = self.wanted.texts != texts && self.find.is_replaced(at);
-        if hidden || !self.find.answers(item, &wanted, self.part) {
+        let held = self.find.at.is_none() || self.find.belief(at.0, at.1).is_some();
+        if !held || !self.find.may_answer(at, self.wanted, self.part) {
             return false;
         }
         let beside =
@@ -131,5 +152,15 @@ impl<'a, 'v> Counting<'a, 'v> {
             self.answered.borrow_mut().insert(source);
         }
         true
+    }
+}
+
+impl Find<'_> {
+    /// Whether what is believed may take a place, near enough to count by: texts are not read for it.
+    fn may_answer(&self, at: At, wanted: &Wanted<'_>, part: Part<'_>) -> bool {
+        let texts = Texts::All;
+        let all = Wanted { texts, ..*wanted };
+        let hidden = wanted.texts != texts && self.is_replaced(at);
+        !hidden && self.passes(at, &all, part)
     }
 }

@@ -27,7 +27,12 @@ impl Scripted {
         self.answers.lock().push_back(Ok(text.to_owned()));
     }
 
-    fn fails(&self) {
+    /// Forgets what was prepared and not asked for.
+    pub(super) fn clear(&self) {
+        self.answers.lock().clear();
+    }
+
+    pub(super) fn fails(&self) {
         self.answers
             .lock()
             .push_back(Err("out of order".to_owned()));

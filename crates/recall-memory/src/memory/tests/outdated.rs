@@ -329,3 +329,74 @@ async fn a_text_sent_again_does_not_claim_what_is_no_longer_so() {
     assert_eq!(told["refused"][0]["text"], "user prefers editor: vim");
     assert_eq!(told["already_known"], Value::Null);
 }
+
+/// A sentence says two things; one of them was replaced.
+#[tokio::test]
+async fn the_words_beside_a_statement_are_marked_and_a_withdrawn_text_is_not_shown() {
+    let (world, model) = text();
+    let said = "So. Carl moved to Kyiv and plays chess daily. He is fine.";
+    model.states(&json!([
+        about("carl", "lives_in", "Kyiv", "moved to Kyiv"),
+        about("carl", "hobby", "chess", "plays chess"),
+        about("carl", "mood", "fine", "He is fine"),
+    ]));
+    tell(&world, said).await;
+    model.states(&json!([about(
+        "carl",
+        "lives_in",
+        "Lima",
+        "settled in Lima"
+    )]));
+    tell(&world, "Carl settled in Lima.").await;
+    let row = async |world: &World, question: &str, text: &str| {
+        let found = world.ask(Recall, json!({"question": question})).await;
+        let rows = found["memories"].as_array().unwrap().clone();
+        let row = rows.into_iter().find(|row| row["text"] == text);
+        row.unwrap_or_else(|| panic!("{question}: {found}"))
+    };
+    let chess = row(&world, "chess", "carl hobby: chess").await;
+    assert_eq!(chess["said"], "Carl moved to Kyiv and plays chess daily.");
+    assert_eq!(chess["no_longer"], json!(["carl lives in: Kyiv"]));
+    let mood = row(&world, "fine", "carl mood: fine").await;
+    assert_eq!(
+        (&mood["said"], &mood["no_longer"]),
+        (&json!("He is fine."), &Value::Null)
+    );
+    let typed = world.again(config(Surface::Typed, true));
+    let hobby = json!({"subject": "carl", "predicate": "hobby", "with_sources": true});
+    let belief = typed.ask(Recall, hobby.clone()).await[0].clone();
+    let gone = json!([{"subject": "carl", "predicate": "lives_in", "value": "Kyiv"}]);
+    assert_eq!(
+        (&belief["source_text"], &belief["no_longer"]),
+        (&json!(said), &gone)
+    );
+    let why = typed.ask(Explain, json!({"question": "carl hobby"})).await;
+    assert_eq!(
+        (&why[0]["source_text"], &why[0]["no_longer"]),
+        (&json!(said), &gone)
+    );
+    let before = belief["observed_at"].clone();
+    // Withdrawn, the text is gone for good; what was drawn from it stays.
+    let note = json!({"subject": "user", "predicate": "note", "value": said});
+    world.seconds(60);
+    assert_eq!(typed.ask(Forget, note).await["withdrawn"], 1);
+    let world = world.again(config(Surface::Text, true));
+    let chess = row(&world, "chess", "carl hobby: chess").await;
+    assert_eq!(
+        (&chess["said"], &chess["no_longer"]),
+        (&json!("plays chess"), &Value::Null)
+    );
+    let world = world.again(config(Surface::Typed, true));
+    let belief = world.ask(Recall, hobby.clone()).await[0].clone();
+    assert_eq!(
+        (&belief["source_text"], &belief["no_longer"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(belief["evidence"], "plays chess");
+    let why = world.ask(Explain, json!({"question": "carl hobby"})).await;
+    assert_eq!(why[0]["source_text"], Value::Null);
+    // At the time when it was kept it is shown.
+    let mut then = hobby;
+    then["as_of"] = before;
+    assert_eq!(world.ask(Recall, then).await[0]["source_text"], said);
+}

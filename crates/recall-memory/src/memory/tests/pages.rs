@@ -147,7 +147,11 @@ async fn a_cursor_that_is_none_is_refused() {
             json!({"subject": "u", "cursor": 1}),
             "must be a string",
         ),
-        (Recall, json!({"query": "x", "cursor": "p0-0"}), "one page"),
+        (
+            Recall,
+            json!({"query": "x", "cursor": "p0-0-0"}),
+            "one page",
+        ),
         (
             History,
             json!({"subject": "u", "predicate": "name", "cursor": ""}),
@@ -162,7 +166,56 @@ async fn a_cursor_that_is_none_is_refused() {
         let error = world.fails(operation, args.clone()).await.to_string();
         assert!(error.contains(part), "{args}: {error}");
     }
-    // That of another listing finds nothing.
-    let other = json!({"subject": "u", "cursor": "p77-0"});
-    assert_eq!(world.values(other).await, Vec::<Value>::new());
+}
+
+/// A row has another place in another listing, so that its cursor would leave rows out there.
+#[tokio::test]
+async fn the_cursor_of_another_listing_is_refused() {
+    let world = World::open();
+    for n in 0..6 {
+        world.say("u", "likes", json!(format!("v{n}"))).await;
+        world.say("w", "likes", json!(format!("v{n}"))).await;
+        world.seconds(1);
+    }
+    let asked = json!({"subject": "u", "limit": 2});
+    let first = world.answer(Recall, asked.clone()).await.expect("a page");
+    let next = first.next.expect("there is more");
+    for (operation, other) in [
+        (Recall, json!({"predicate": "likes", "limit": 2})),
+        (Recall, json!({"subject": "w", "limit": 2})),
+        (Recall, json!({"subject": "u", "predicate": "likes"})),
+        (Recall, json!({"subject": "u", "min_confidence": 0.5})),
+        (
+            Recall,
+            json!({"subject": "u", "as_of": "2026-06-01T12:00:03Z"}),
+        ),
+        (
+            Recall,
+            json!({"subject": "u", "observed_after": "2026-06-01T12:00:03Z"}),
+        ),
+        (
+            Recall,
+            json!({"subject": "u", "observed_before": "2026-06-01T12:00:03Z"}),
+        ),
+        (
+            History,
+            json!({"subject": "u", "predicate": "likes", "limit": 2}),
+        ),
+    ] {
+        let mut other = other;
+        other["cursor"] = json!(next);
+        let error = world.fails(operation, other.clone()).await.to_string();
+        assert!(error.contains("another listing"), "{other}: {error}");
+    }
+    // The same listing in pages of another length, with other members and another spelling, goes on.
+    for same in [
+        json!({"subject": "u", "limit": 3, "cursor": next}),
+        json!({"subject": " U", "limit": 3, "with_sources": true, "min_confidence": 0, "cursor": next}),
+    ] {
+        assert_eq!(
+            world.values(same.clone()).await,
+            ["v2", "v3", "v4"],
+            "{same}"
+        );
+    }
 }

@@ -259,3 +259,34 @@ async fn a_name_of_function_words_is_found_by_its_words() {
         ["Oslo"]
     );
 }
+
+/// What the page says of words that are mistyped, and what it does not promise.
+#[tokio::test]
+async fn a_mistyped_word_is_found_as_far_as_the_page_says() {
+    for (text, typed, found) in [
+        // One letter is wrong, in a stem of eight letters or more.
+        ("The restaurant was full.", "restaurent", true),
+        ("Marrakesh was hot.", "Marrakech", true),
+        // One is missing or too many, in a stem of seven or more.
+        ("The restaurant was full.", "restarant", true),
+        ("Ask the accountant.", "acountant", true),
+        ("Kubernetes runs here.", "kubernets", true),
+        // Two are swapped, in a stem of eleven or more.
+        ("The electrician came.", "electrciian", true),
+        // The last one is wrong, in a stem of five or more.
+        ("The calendar is full.", "calendas", true),
+        ("The tulip is red.", "tulib", true),
+        // Shorter words, and several errors.
+        ("She bought a bicycle.", "bycicle", false),
+        ("He paints houses.", "piants", false),
+        ("The cat sleeps.", "cst", false),
+        // Not letters alone.
+        ("The ticket is PROJ1234567.", "PROJ1234566", false),
+    ] {
+        let world = World::text();
+        world.ask(Remember, json!({"text": text})).await;
+        let rows = world.ask(Recall, json!({"question": typed})).await;
+        let rows = rows["memories"].as_array().unwrap();
+        assert_eq!(!rows.is_empty(), found, "{typed}: {rows:?}");
+    }
+}

@@ -673,6 +673,52 @@ async fn an_empty_answer_says_why() {
     );
 }
 
+/// A diff says of an empty answer what a recall at its end says.
+#[tokio::test]
+async fn an_empty_diff_says_why_as_a_recall_does() {
+    let world = World::typed();
+    let empty = async |subject: Option<&str>, to: Option<&str>| {
+        let from = "2020-01-01T00:00:00Z";
+        let (mut diff, mut recall) = (json!({"from": from}), json!({"query": "zebra"}));
+        if let Some(subject) = subject {
+            (diff["subject"], recall["subject"]) = (json!(subject), json!(subject));
+        }
+        if let Some(to) = to {
+            (diff["to"], recall["as_of"]) = (json!(to), json!(to));
+        }
+        let diff = world.answer(Diff, diff).await.unwrap();
+        let recall = world.answer(Recall, recall).await.unwrap().coverage;
+        assert_eq!((diff.items, recall.considered), (0, 0));
+        assert_eq!(diff.coverage.in_scope, recall.in_scope);
+        assert_eq!(diff.coverage.empty, recall.empty);
+        recall.empty.expect("an empty answer")
+    };
+    use EmptyReason::{NothingMatches, NothingStored, UnknownSubject};
+    assert_eq!(empty(None, None).await, NothingStored);
+    assert_eq!(empty(Some("ann"), None).await, NothingStored);
+    world
+        .said("ann", "name", json!("Ann"), "2019-01-01T00:00:00Z")
+        .await;
+    assert_eq!(empty(None, None).await, NothingMatches);
+    assert_eq!(empty(Some("ann"), None).await, NothingMatches);
+    assert_eq!(empty(Some("bob"), None).await, UnknownSubject);
+    world
+        .said("bob", "name", json!("Bob"), "2026-05-01T00:00:00Z")
+        .await;
+    assert_eq!(
+        empty(Some("bob"), Some("2026-04-01T00:00:00Z")).await,
+        NothingStored
+    );
+    // Withdrawn within the time, it is a change.
+    world.forget("ann", "name", None).await;
+    let args = json!({"from": "2020-01-01T00:00:00Z", "subject": "ann"});
+    let diff = world.answer(Diff, args).await.unwrap();
+    assert_eq!(
+        (diff.items, diff.coverage.considered, diff.coverage.empty),
+        (1, 1, None)
+    );
+}
+
 #[tokio::test]
 async fn the_limit_leaves_out_and_says_so() {
     let world = World::open();

@@ -376,3 +376,77 @@ async fn what_another_server_has_embedded_is_taken_from_the_store() {
     }
     panic!("never taken");
 }
+
+/// Whatever limit is named: what it left out is what a greater one shows.
+#[tokio::test]
+async fn what_vectors_find_is_counted_and_left_out_as_a_greater_limit_shows() {
+    let world = World::open();
+    let model = Scripted::new("m", 4);
+    let typed = with(&world, Surface::Typed, &model, false);
+    for no in 0..30 {
+        let at = format!("2026-05-{:02}T00:00:00Z", no + 1);
+        let word = if no % 3 == 0 { "vehicle" } else { "dog" };
+        let owner = format!("owner{}", no % 2);
+        typed
+            .said(&owner, "owns", json!(format!("{word} {no}")), &at)
+            .await;
+    }
+    for no in 0..5 {
+        let statement = json!({"subject": "ann", "predicate": "has_pet", "value": format!("puppy {no}"),
+            "cardinality": "multi", "evidence": format!("puppy {no}")});
+        let text = format!("Ann walks puppy {no}.");
+        typed
+            .ask(Remember, json!({"text": text, "statements": [statement]}))
+            .await;
+        typed.seconds(1);
+    }
+    typed
+        .forget("owner0", "owns", Some(json!("vehicle 0")))
+        .await;
+    typed.forget("owner1", "owns", Some(json!("dog 1"))).await;
+    embedded(&typed, 38).await;
+    typed.say("owner0", "owns", json!("car 99")).await;
+    embedded(&typed, 39).await;
+    let explorers = with(&world, Surface::Text, &model, false);
+    let then = "2026-05-20T12:00:00Z";
+    for args in [
+        json!({"query": "car"}),
+        json!({"query": "nothing at all"}),
+        json!({"query": "car", "subject": "owner0"}),
+        json!({"query": "hound", "predicate": "owns"}),
+        json!({"query": "hound", "observed_after": then}),
+        json!({"query": "hound", "as_of": then}),
+        json!({"query": "car last month"}),
+        json!({"query": "what happened last month"}),
+        json!({"query": "May 7"}),
+    ] {
+        let ask = async |limit: u32| {
+            let mut args = args.clone();
+            args["limit"] = json!(limit);
+            typed.answer(Recall, args).await.unwrap()
+        };
+        let all = ask(1000).await;
+        assert_eq!(
+            (all.coverage.left_out, all.coverage.considered),
+            (0, all.items),
+            "{args}"
+        );
+        assert!(all.items > 2, "{args}: {}", all.items);
+        for limit in [1, 3, 10, all.items] {
+            let page = ask(limit).await;
+            let found = (page.items, page.coverage.left_out);
+            assert_eq!(found, (limit, all.items - limit), "{args} {limit}");
+            assert_eq!(page.coverage.considered, all.items, "{args} {limit}");
+        }
+    }
+    // The five texts give their places up to their statements.
+    for question in ["hound", "car", "Ann walks"] {
+        let (rows, answer) = ask(&explorers, question).await;
+        let coverage = answer.coverage;
+        assert_eq!(
+            (rows.len(), coverage.considered, coverage.left_out),
+            (20, 34, 14),
+            "{question}"
+        );
+    }
+}

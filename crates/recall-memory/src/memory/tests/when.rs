@@ -352,3 +352,53 @@ async fn a_question_of_time_alone_finds_what_is_of_that_time() {
     let then = json!({"query": "yesterday", "as_of": "2026-05-29T12:00:00Z"});
     assert_eq!(typed.values(then).await, ["cook"]);
 }
+
+/// Every way to write a day finds what is of that day first, and finds nothing else where no words match.
+#[tokio::test]
+async fn days_are_found_however_they_are_written() {
+    let world = World::text();
+    for (text, at) in [
+        ("I carved a pumpkin.", "2025-10-31T12:00:00Z"),
+        ("I bought boots.", "2026-02-10T12:00:00Z"),
+        ("I signed the lease.", "2024-05-12T09:00:00Z"),
+        ("I flew home.", "2024-12-05T12:00:00Z"),
+        ("I mended a lamp.", "2026-05-30T12:00:00Z"),
+        ("I baked bread.", "2026-05-31T19:00:00Z"),
+        ("I swam in the lake.", "2025-07-15T01:00:00Z"),
+    ] {
+        let args = json!({"text": text, "observed_at": at});
+        world.ask(Remember, args).await;
+    }
+    for (question, expected) in [
+        ("Oct 31", &["pumpkin"][..]),
+        ("Oct. 31st", &["pumpkin"]),
+        ("31 Oct 2025", &["pumpkin"]),
+        ("October 31st", &["pumpkin"]),
+        ("10/31/2025", &["pumpkin"]),
+        ("31.10.2025", &["pumpkin"]),
+        ("2025/10/31", &["pumpkin"]),
+        ("What happened on 2025-10-31T12:00:00Z?", &["pumpkin"]),
+        ("2025-10-30T23:00:00-05:00", &["pumpkin"]),
+        ("Feb", &["boots"]),
+        ("February", &["boots"]),
+        ("in Feb", &["boots"]),
+        ("Oct 2025", &["pumpkin"]),
+        ("12.05.2024", &["lease"]),
+        ("12/05/2024", &["flew", "lease"]),
+        ("the day before yesterday", &["lamp"]),
+        ("yesterday evening", &["bread"]),
+        ("last summer", &["swam"]),
+        ("summer of 2025", &["swam"]),
+        ("spring 2024", &["lease"]),
+        ("Jan", &[]),
+    ] {
+        let found = world.ask(Recall, json!({"question": question})).await;
+        let rows = found["memories"].as_array().unwrap();
+        let same = rows.len() == expected.len()
+            && rows
+                .iter()
+                .zip(expected)
+                .all(|(row, word)| row["text"].as_str().is_some_and(|text| text.contains(word)));
+        assert!(same, "{question}: {rows:?}");
+    }
+}

@@ -32,7 +32,9 @@ fn check(question: &str, expected: &str) {
             .to_string();
         at[..10].to_owned()
     };
-    let intervals: Vec<String> = named(question, &items)
+    let question = question.to_lowercase();
+    let alone = time::is_all(&question, NOW.parse().unwrap());
+    let intervals: Vec<String> = named(&question, &items, alone)
         .into_iter()
         .map(|days| match (date(days.first), date(days.last)) {
             (first, last) if first == last => first,
@@ -74,6 +76,70 @@ fn what_is_no_date_is_left() {
     check("at 99 june", "");
     check("2023-13-40", "2023-01-01..2023-12-31");
     check("", "");
+}
+
+#[test]
+fn short_months_are_months_where_they_can_be_nothing_else() {
+    for (question, expected) in [
+        ("Oct 31", "2024-10-31 2022-10-31"),
+        ("Oct. 31st, 2023", "2023-10-31"),
+        ("31 Oct 2023", "2023-10-31"),
+        ("the 31st of Oct 2023", "2023-10-31"),
+        ("Sept 2026", "2026-09-01..2026-09-30"),
+        ("what did I buy in Sept. 2026", "2026-09-01..2026-09-30"),
+        ("Feb", "2024-02-01..2024-02-29 2022-02-01..2022-02-28"),
+        (
+            "what happened in Feb?",
+            "2024-02-01..2024-02-29 2022-02-01..2022-02-28",
+        ),
+        (
+            "boots in Feb",
+            "2024-02-01..2024-02-29 2022-02-01..2022-02-28",
+        ),
+        ("in jan", "2024-01-01..2024-01-31 2022-01-01..2022-01-31"),
+        ("Jan 2023", "2023-01-01..2023-01-31"),
+        ("Jan 5", "2024-01-05 2022-01-05"),
+        // A name, a verb, a word, an abbreviation of something else.
+        ("Jan", ""),
+        ("what did Jan say", ""),
+        ("what did Jan do in 2023", "2023-01-01..2023-12-31"),
+        ("last mar", ""),
+        ("the dec function", ""),
+        ("octopus 31", ""),
+    ] {
+        check(question, expected);
+    }
+}
+
+#[test]
+fn dates_of_digits_are_read_both_ways_where_both_are_right() {
+    for (question, expected) in [
+        ("31.10.2023", "2023-10-31"),
+        ("on 5.6.2023?", "2023-06-05"),
+        ("10.31.2023", "2023-10-31"),
+        ("10/31/2023", "2023-10-31"),
+        ("31/10/2023", "2023-10-31"),
+        ("31-10-2023", "2023-10-31"),
+        ("05/06/2023", "2023-06-05 2023-05-06"),
+        ("05/05/2023", "2023-05-05"),
+        (
+            "2023/10/31 and 2023.10.30 and 2023-1-2",
+            "2023-10-31 2023-10-30 2023-01-02",
+        ),
+        // Instants are those of their zone; days are those of UTC.
+        ("2023-10-31T12:00:00Z", "2023-10-31"),
+        ("on 2023-10-31T23:30:00-05:00, or so", "2023-11-01"),
+        ("at 2023-10-31T23:30:00.25+02:00.", "2023-10-31"),
+        ("2023-10-31T12:00", "2023-10-31"),
+        // No dates: no such day, an address, a version, a fraction, no year.
+        ("31/31/2023", "2023-01-01..2023-12-31"),
+        ("10.0.42.7 and 1.2.2023.4", "2023-01-01..2023-12-31"),
+        ("10/31", ""),
+        ("31.10.", ""),
+        ("31.10/2023", "2023-01-01..2023-12-31"),
+    ] {
+        check(question, expected);
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ fn days() {
     check("Yesterday we met", "2024-05-16");
     check("the day before yesterday", "2024-05-15");
     check("3 days ago", "2024-05-14");
+    check("yesterday evening", "2024-05-16");
+    check("in the morning yesterday", "2024-05-16");
     check("a day ago, two days ago", "2024-05-16 2024-05-15");
     check("a couple of days ago", "2024-05-15");
 }
@@ -64,6 +66,45 @@ fn named_months() {
     check("in December 2021", "2021-12-01..2021-12-31");
     check("last June", "2023-06-01..2023-06-30");
     check("march on, may I?", "");
+    check("in Feb", "2024-02-01..2024-02-29");
+    check("in Sept 2021", "2021-09-01..2021-09-30");
+    check("last jan", "");
+}
+
+#[test]
+fn seasons() {
+    check("last summer", "2023-06-01..2023-08-31");
+    check("past winter", "2023-12-01..2024-02-29");
+    check("last spring", "2023-03-01..2023-05-31");
+    check("this spring", "2024-03-01..2024-05-31");
+    check("this winter", "2024-12-01..2025-02-28");
+    check("in the summer of 2022", "2022-06-01..2022-08-31");
+    check(
+        "autumn 2021, fall 2020",
+        "2021-09-01..2021-11-30 2020-09-01..2020-11-30",
+    );
+    check("winter of 2022", "2022-12-01..2023-02-28");
+    check("did it fall? spring is near", "");
+}
+
+#[test]
+fn a_question_asks_for_a_time_alone_or_not() {
+    let now = "2024-05-17T12:30:00Z".parse().unwrap();
+    for (question, expected) in [
+        ("the day before yesterday", true),
+        ("what happened yesterday evening?", true),
+        ("last summer", true),
+        ("feb", true),
+        ("oct 31st, 2023", true),
+        ("31.10.2023", true),
+        ("what happened on 2023-10-31t12:00:00z?", true),
+        ("(2023-10-31t12:00:00.5+02:00)", true),
+        ("2023-10-31tokyo", false),
+        ("boots last summer", false),
+        ("", false),
+    ] {
+        assert_eq!(is_all(question, now), expected, "{question}");
+    }
 }
 
 #[test]
@@ -85,7 +126,7 @@ proptest::proptest! {
                 proptest::sample::select(vec![
                     "last", "past", "this", "ago", "a", "couple", "of", "days", "day", "weeks", "week",
                     "months", "month", "years", "year", "weekend", "monday", "in", "march", "may", "on",
-                    "before", "after", "since", "yesterday", "today", "between", "and", "the", "1st",
+                    "before", "after", "since", "yesterday", "evening", "summer", "winter", "fall", "feb", "jan", "today", "between", "and", "the", "1st",
                 ])
                 .prop_map(str::to_owned),
                 "[0-9]{1,20}",

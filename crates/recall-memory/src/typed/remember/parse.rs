@@ -142,7 +142,7 @@ fn text(fields: &mut Fields, reads: bool) -> Result<Parsed, Error> {
     Ok(Parsed::Change(Change::Text(Box::new(TextStatements {
         episode: note(&text, observed, false),
         proposals,
-        lenient: false,
+        kept: None,
     }))))
 }
 
