@@ -12,7 +12,7 @@ use crate::json::Json;
 use crate::limits::{
     DEFAULT_RECALL, MAX_QUERY_BYTES, MAX_RECALL, MAX_SPELLING_BYTES, MAX_SUBJECT_BYTES,
 };
-use crate::page::{Cursor, Skip};
+use crate::page::{Cursor, Listing, Skip};
 use crate::time;
 use crate::view::{Find, Pair, Texts, View, Wanted};
 
@@ -28,6 +28,7 @@ pub(crate) struct Recall {
     as_of: Option<Timestamp>,
     min_confidence: f64,
     limit: u32,
+    listing: Listing,
     cursor: Option<Cursor>,
     with_sources: bool,
     after: Option<Timestamp>,
@@ -71,7 +72,25 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
                 &format!("may be at most {MAX_RECALL}, got {limit}"),
             )
         })?;
-    let cursor = cursor(&mut fields)?;
+    let as_of = fields.instant("as_of")?;
+    let with_sources = fields.flag("with_sources")?.unwrap_or(false);
+    let (after, before) = (
+        fields.instant("observed_after")?,
+        fields.instant("observed_before")?,
+    );
+    let instant = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let (of, from, to) = (instant(as_of), instant(after), instant(before));
+    let confidence = min_confidence.to_string();
+    let said = [
+        subject.as_deref(),
+        predicate.as_deref(),
+        of.as_deref(),
+        from.as_deref(),
+        to.as_deref(),
+        Some(confidence.as_str()),
+    ];
+    let listing = Listing::of("recall", &said);
+    let cursor = cursor(&mut fields, listing)?;
     let searches = query.is_some() && (subject.is_none() || predicate.is_none());
     if cursor.is_some() && searches {
         return Err(fields.fault(
@@ -83,18 +102,19 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         subject,
         predicate,
         query,
-        as_of: fields.instant("as_of")?,
+        as_of,
         min_confidence,
         limit,
+        listing,
         cursor,
-        with_sources: fields.flag("with_sources")?.unwrap_or(false),
-        after: fields.instant("observed_after")?,
-        before: fields.instant("observed_before")?,
+        with_sources,
+        after,
+        before,
     })
 }
 
 /// Where a listing is to go on.
-pub(crate) fn cursor(fields: &mut Fields) -> Result<Option<Cursor>, Error> {
+pub(crate) fn cursor(fields: &mut Fields, listing: Listing) -> Result<Option<Cursor>, Error> {
     const LONGEST: usize = 64;
     match fields
         .string("cursor", LONGEST)?
@@ -102,7 +122,11 @@ pub(crate) fn cursor(fields: &mut Fields) -> Result<Option<Cursor>, Error> {
         .map(Cursor::parse)
     {
         None => Ok(None),
-        Some(Some(cursor)) => Ok(Some(cursor)),
+        Some(Some(cursor)) if cursor.listing == listing => Ok(Some(cursor)),
+        Some(Some(_)) => Err(fields.fault(
+            "cursor",
+            "is of another listing: it goes with the request that gave it, all else alike",
+        )),
         Some(None) => Err(fields.fault("cursor", "must be what an earlier page gave as its next")),
     }
 }
@@ -190,7 +214,12 @@ impl Recall {
                     skipped += 1;
                 } else if found.len() < limit {
                     let slot = belief.since;
-                    last = Some(Cursor { pair: no, slot });
+                    let listing = self.listing;
+                    last = Some(Cursor {
+                        pair: no,
+                        slot,
+                        listing,
+                    });
                     found.push((pair, belief.clone()));
                 } else if self.is_plain() && self.as_of.is_none() {
                     // What is left need not be looked at to be counted.

@@ -225,7 +225,7 @@ impl Config {
             limit_per_key: read.required("limit-per-key", limit)?,
             quota: Quota {
                 facts: read.required("quota-facts", |text| or_off(text, count))?,
-                bytes: read.required("quota-bytes", |text| or_off(text, bytes))?,
+                bytes: read.required("quota-bytes", |text| or_off(text, some_bytes))?,
             },
             quota_agents: read.required("quota-agents", |text| or_off(text, count))?,
             max_keys_per_pod: read.required("max-keys-per-pod", |text| {
@@ -551,6 +551,13 @@ fn bytes(text: &str) -> Result<u64, &'static str> {
         .ok()
         .and_then(|n: u64| n.checked_mul(factor))
         .ok_or(REFUSAL)
+}
+
+fn some_bytes(text: &str) -> Result<u64, &'static str> {
+    match bytes(text)? {
+        0 => Err("must be a number of bytes from 1 such as 256MiB"),
+        bytes => Ok(bytes),
+    }
 }
 
 /// The one line of a file that holds a key.
