@@ -306,7 +306,8 @@ impl Pods {
 pub(super) async fn lease(http: &Client, url: &str, admin: &str) -> Value {
     let url = format!("{url}/v1/agents/coder?namespace=agents:coder");
     let bearer = format!("Bearer {admin}");
-    let shown = http.send("GET", &url, &[("authorization", &bearer)], "");
+    let headers = [("authorization", bearer.as_str())];
+    let shown = http.send("GET", &url, &headers, "");
     shown.await.expect("an answer").json()["lease"].take()
 }
 

@@ -166,6 +166,15 @@ async fn a_namespace_full_of_bytes_can_be_put_right() {
         kept += 1;
         assert!(kept < 1_000, "256 KiB do not hold that many");
     }
+    while running
+        .post("/v1/remember", &key, &fact(kept, "x"))
+        .await
+        .status
+        == 200
+    {
+        kept += 1;
+        assert!(kept < 1_000, "nor that many short ones beside");
+    }
     let corrected = running
         .post("/v1/remember", &key, &fact(0, "gardener"))
         .await;

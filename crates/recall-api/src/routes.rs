@@ -1,6 +1,7 @@
 //! The routes and the order in which a request is checked.
 
 mod agents;
+mod answer;
 mod batch;
 mod exchange;
 mod keys;

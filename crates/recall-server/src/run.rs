@@ -107,6 +107,7 @@ impl Server {
                 config.listen.ip().is_loopback(),
             ),
             backend: opened.kind,
+            names_namespaces: config.trace_namespaces,
             version: env!("CARGO_PKG_VERSION"),
             metrics,
         });

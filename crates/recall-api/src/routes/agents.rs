@@ -8,7 +8,7 @@ use recall_keys::Grant;
 use recall_store::{AgentId, Namespace};
 use serde_json::json;
 
-use super::keys::json_response;
+use super::answer::json_response;
 use super::query::{Listing, Query};
 use crate::auth;
 use crate::error::ApiError;

@@ -8,7 +8,8 @@ use http::{Method, StatusCode};
 use recall_identity::Caller;
 use recall_keys::{Grant, KeyRecord};
 
-use super::keys::{json_response, minted_json};
+use super::answer::json_response;
+use super::keys::minted_json;
 use super::query;
 use crate::body::{self, nothing_left, take_string};
 use crate::error::ApiError;

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use http::{HeaderValue, Method, StatusCode, Uri, header};
+use http::{Method, StatusCode, Uri};
 use jiff::Timestamp;
 use recall_keys::{
     Filter, Grant, KeyId, KeyRecord, MAX_LISTED, Minted, Reach, Spec, format_go, parse_go,
@@ -13,6 +12,7 @@ use recall_keys::{
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
+use super::answer::json_response;
 use super::exchange;
 use super::query::{Listing, Query};
 use crate::auth;
@@ -244,11 +244,4 @@ fn whole_seconds(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second())
         .unwrap_or(at)
         .to_string()
-}
-
-pub(super) fn json_response(status: StatusCode, value: &Value) -> Response {
-    let mut response = (status, Bytes::from(value.to_string())).into_response();
-    let kind = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
 }

@@ -115,6 +115,8 @@ pub struct Config {
     pub otlp_endpoint: Option<Endpoint>,
     /// Which part of all traces is sent.
     pub trace_ratio: f64,
+    /// Whether traces name namespaces as they are, and not by a hash.
+    pub trace_namespaces: bool,
     /// How log lines look.
     pub log_format: LogFormat,
     /// What is logged.
@@ -244,6 +246,11 @@ impl Config {
                     .ok()
                     .filter(|ratio| (0.0..=1.0).contains(ratio));
                 ratio.ok_or("must be a number from 0 to 1")
+            })?,
+            trace_namespaces: read.required("trace-namespaces", |text| match text {
+                "hash" => Ok(false),
+                "plain" => Ok(true),
+                _ => Err("must be hash or plain"),
             })?,
             log_format: log_format.unwrap_or_else(LogFormat::detect),
             log_filter: read.required("log-filter", |text| Ok::<_, String>(text.to_owned()))?,
