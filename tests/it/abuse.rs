@@ -252,6 +252,70 @@ async fn a_head_of_endless_continuations_is_cut_off() {
     abused.is_left_alone().await;
 }
 
+/// Reads the next frame: its kind, its flags and what it holds.
+fn next_frame(stream: &mut TcpStream) -> std::io::Result<(u8, u8, Vec<u8>)> {
+    let mut head = [0u8; 9];
+    stream.read_exact(&mut head)?;
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+    let mut payload = vec![0u8; length as usize];
+    stream.read_exact(&mut payload)?;
+    Ok((head[3], head[4], payload))
+}
+
+/// A client that says that it takes nothing, or a byte, and is there: it answers every ping.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_http_2_that_are_never_taken_end_their_connection() {
+    const ACK: u8 = 1;
+    const GOAWAY: u8 = 7;
+    let mut abused = Abused::start().await;
+    let mut clients = Vec::new();
+    for window in [0u32, 1, 20_000] {
+        let mut stream = abused.connect();
+        // The initial window of each stream.
+        let mut settings = vec![0, 4];
+        settings.extend(window.to_be_bytes());
+        stream.write_all(PREFACE).expect("it is taken");
+        stream
+            .write_all(&frame(SETTINGS, 0, 0, &settings))
+            .expect("it is taken");
+        for n in 0..50u32 {
+            let head = frame(
+                HEADERS,
+                END_HEADERS | END_STREAM,
+                n * 2 + 1,
+                &get("/openapi.json"),
+            );
+            stream.write_all(&head).expect("it is taken");
+        }
+        clients.push(std::thread::spawn(move || {
+            stream
+                .set_read_timeout(Some(PATIENCE))
+                .expect("it is settable");
+            let began = Instant::now();
+            while let Ok((kind, flags, payload)) = next_frame(&mut stream) {
+                assert!(began.elapsed() < PATIENCE, "{window}: it is held for ever");
+                assert_ne!(
+                    kind, GOAWAY,
+                    "{window}: nothing was wrong with what was sent"
+                );
+                if kind == PING && flags & ACK == 0 {
+                    let _ = stream.write_all(&frame(PING, ACK, 0, &payload));
+                }
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{window}: it was not hung up on"
+            );
+        }));
+    }
+    abused.is_served().await;
+    abused.grew_little();
+    for client in clients {
+        client.join().expect("the server hung up");
+    }
+    abused.is_left_alone().await;
+}
+
 /// Many requests in one go, none waiting for the answer of the one before.
 #[tokio::test(flavor = "multi_thread")]
 async fn pipelined_requests_are_answered_in_their_order() {

@@ -231,7 +231,8 @@ struct Pods {
     world: World,
     server: Server,
     http: Client,
-    _dir: TempDir,
+    flags: Vec<String>,
+    dir: TempDir,
 }
 
 impl Pods {
@@ -243,13 +244,30 @@ impl Pods {
         let label = format!("--kubernetes-agent-label={LABEL}");
         let mut flags = account.flags();
         flags.push(label);
-        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         Self {
-            server: programs::server(dir.path(), "recall", &flags).expect("it starts"),
+            server: Self::serve(dir.path(), &flags),
             world,
             http: Client::default(),
-            _dir: dir,
+            flags,
+            dir,
         }
+    }
+
+    fn serve(dir: &std::path::Path, flags: &[String]) -> Server {
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        programs::server(dir, "recall", &flags).expect("it starts")
+    }
+
+    /// Kills the server as a crash would, and starts it again over what it left.
+    fn crash(&mut self) {
+        self.server.process().kill().expect("it runs");
+        self.server = Self::serve(self.dir.path(), &self.flags);
+    }
+
+    /// The lease of the agent, as an operator sees it.
+    async fn lease(&self) -> Value {
+        let admin = programs::admin_key(self.dir.path(), "recall").expect("an admin key");
+        lease(&self.http, &self.server.url, &admin).await
     }
 
     /// A pod that runs as the agent `coder`.
@@ -282,6 +300,49 @@ impl Pods {
     async fn tool(&self, key: &str, tool: &str, more: Value) -> Result<Value, String> {
         call(&self.http, &self.server.url, key, tool, more).await
     }
+}
+
+/// The lease of the agent `coder` of the tenant `agents`, as an operator sees it.
+pub(super) async fn lease(http: &Client, url: &str, admin: &str) -> Value {
+    let url = format!("{url}/v1/agents/coder?namespace=agents:coder");
+    let bearer = format!("Bearer {admin}");
+    let headers = [("authorization", bearer.as_str())];
+    let shown = http.send("GET", &url, &headers, "");
+    shown.await.expect("an answer").json()["lease"].take()
+}
+
+/// When a lease ends unless it is renewed.
+pub(super) fn ends(lease: &Value) -> jiff::Timestamp {
+    let end = lease["expires_at"].as_str();
+    let end = end.unwrap_or_else(|| panic!("it is not held: {lease}"));
+    end.parse().expect("an instant")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_of_the_only_server_costs_a_silent_pod_nothing() {
+    let mut pods = Pods::start().await;
+    pods.add("pool-1").await;
+    pods.add("pool-2").await;
+    let (mine, other) = (pods.key("pool-1").await, pods.key("pool-2").await);
+    let ttl = Duration::from_secs(5);
+    pods.tool(&mine, "agent_resume", json!({ "lease_ttl_seconds": 5 }))
+        .await
+        .expect("it is free");
+    let first = pods.lease().await;
+    pods.crash();
+    let (began, mut now) = (Instant::now(), pods.lease().await);
+    while ends(&now) < ends(&first) + 3 * ttl {
+        assert!(began.elapsed() < DEADLINE, "nobody renews {now}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        now = pods.lease().await;
+    }
+    assert_eq!(now["epoch"], first["epoch"]);
+    let refusal = pods.tool(&other, "agent_resume", json!({})).await;
+    let refusal = refusal.expect_err("the owner is alive");
+    assert!(refusal.contains("held by \"pod pool-1\""), "{refusal}");
+    pods.tool(&mine, "record_turn", turn("x"))
+        .await
+        .expect("it owns the agent still");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -438,6 +499,12 @@ async fn only_an_operator_sees_agents_and_only_by_a_whole_name() {
         (
             "GET",
             "/v1/agents?namespace=team:a&limit=0",
+            &running.admin,
+            (400, "invalid_argument"),
+        ),
+        (
+            "GET",
+            "/v1/agents?namespace=team:a&cursor=x",
             &running.admin,
             (400, "invalid_argument"),
         ),

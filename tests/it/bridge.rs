@@ -106,6 +106,100 @@ async fn a_lost_call_is_sent_again_exactly_where_its_tool_is_idempotent() {
     }
 }
 
+/// A program that speaks MCP through `recall connect`.
+struct Bridge {
+    process: std::process::Child,
+    input: Option<std::process::ChildStdin>,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Bridge {
+    fn start(url: &str, key: &str) -> Self {
+        let mut process = Command::new(programs::folder().expect("built").join("recall"))
+            .arg("connect")
+            .env_clear()
+            .env("RECALL_URL", url)
+            .env("RECALL_API_KEY", key)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let output = process.stdout.take().expect("a pipe");
+        Self {
+            input: process.stdin.take(),
+            lines: std::io::BufRead::lines(std::io::BufReader::new(output)),
+            process,
+        }
+    }
+
+    /// Calls a tool; whether it did what was asked.
+    fn tool(&mut self, name: &str, arguments: &Value) -> bool {
+        let params = json!({ "name": name, "arguments": arguments });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let input = self.input.as_mut().expect("it is open");
+        writeln!(input, "{call}").expect("it reads");
+        let line = self.lines.next().expect("an answer").expect("a line");
+        let answer: Value = serde_json::from_str(&line).expect("JSON");
+        answer["result"]["isError"] == false
+    }
+
+    /// Closes its input, as a client does that is done.
+    fn close(mut self) {
+        drop(self.input.take());
+        assert!(self.process.wait().expect("it ends").success());
+    }
+}
+
+/// Two programs in one pod, or two under one key: what one still works on is not given back when the
+/// other ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_one_process_takes_nothing_from_another_of_its_session() {
+    let running = Running::start(&[]);
+    let (key, other) = (running.key("team:a").await, running.key("team:a").await);
+    let agent = json!({ "agent_id": "coder" });
+    let turn = json!({ "agent_id": "coder", "role": "user", "content": "x" });
+    let mut first = Bridge::start(&running.server.url, &key);
+    let mut second = Bridge::start(&running.server.url, &key);
+    assert!(first.tool("agent_resume", &agent));
+    assert!(second.tool("agent_resume", &agent));
+    second.close();
+    assert!(first.tool("record_turn", &turn), "it works on");
+    let mut stranger = Bridge::start(&running.server.url, &other);
+    assert!(!stranger.tool("agent_resume", &agent), "it is held");
+    first.close();
+    assert!(
+        stranger.tool("agent_resume", &agent),
+        "the last one gave it back"
+    );
+    // A former owner that ends takes nothing from the next.
+    let mut late = Bridge::start(&running.server.url, &key);
+    assert!(!late.tool("agent_resume", &agent));
+    late.close();
+    assert!(stranger.tool("record_turn", &turn));
+    stranger.close();
+}
+
+/// A key that is for one agent need not name it, and the agent is given back all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_the_key_names_is_given_back_at_the_end() {
+    let running = Running::start(&[]);
+    let mint = async |spec: Value| {
+        let minted = running
+            .http
+            .mint(&running.server.url, &running.admin, &spec);
+        minted.await.expect("a key")
+    };
+    let bound = json!({ "namespace": "team:a", "agent": "coder" });
+    let key = mint(bound).await;
+    let other = running.key("team:a").await;
+    let mut bridge = Bridge::start(&running.server.url, &key);
+    assert!(bridge.tool("agent_resume", &json!({})));
+    bridge.close();
+    let mut next = Bridge::start(&running.server.url, &other);
+    assert!(next.tool("agent_resume", &json!({ "agent_id": "coder" })));
+    next.close();
+}
+
 /// A pod may start before its server, and a server is restarted under pods that go on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_of_the_server_loses_no_call() {

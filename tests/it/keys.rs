@@ -214,6 +214,7 @@ async fn listing_pages_and_refuses_what_it_does_not_know() {
         "limit=x",
         "state=alive",
         "cursor=zzz",
+        &format!("cursor={cursor}&state=live"),
         "namespace=%20",
         "order=age",
     ] {

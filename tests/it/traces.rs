@@ -50,6 +50,35 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn traces_name_a_namespace_only_where_that_is_wanted() {
+    for (kind, plain) in [("hash", false), ("plain", true)] {
+        let (endpoint, spans) = collector();
+        let (endpoint, kind) = (
+            format!("--otlp-endpoint={endpoint}"),
+            format!("--trace-namespaces={kind}"),
+        );
+        let mut running = Running::start(&[&endpoint, "--trace-ratio=1", &kind]);
+        let key = running.key("team:a").await;
+        running
+            .post("/v1/remember", &key, &json!({ "text": "x" }))
+            .await;
+        running.server.process().stop().expect("it ends");
+        let stores: Vec<String> = spans
+            .try_iter()
+            .filter_map(|span| {
+                let store = attribute(&span, "gen_ai.memory.store.id")["stringValue"].as_str();
+                store.map(str::to_owned)
+            })
+            .collect();
+        assert!(!stores.is_empty(), "{kind}");
+        assert!(
+            stores.iter().all(|store| (store == "team:a") == plain),
+            "{kind}: {stores:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_a_span_under_its_callers_and_its_operation_is_one_under_it() {
     let (endpoint, spans) = collector();
     let endpoint = format!("--otlp-endpoint={endpoint}");

@@ -115,3 +115,116 @@ async fn each_item_of_a_batch_has_a_result_of_its_own() {
         );
     }
 }
+
+async fn batch(running: &Running, key: &str, name: &str, items: &Value) -> Answer {
+    let (url, bearer) = (
+        format!("{}/v1/remember:batch", running.server.url),
+        format!("Bearer {key}"),
+    );
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("idempotency-key", name),
+    ];
+    let body = json!({ "items": items }).to_string();
+    let answer = running.http.send("POST", &url, &headers, body);
+    answer.await.expect("an answer")
+}
+
+/// The codes of what was refused of a batch; nothing of what was done.
+fn refusals(answer: &Answer) -> Vec<Value> {
+    let results = answer.json()["results"].take();
+    let results = results.as_array().expect("a list").iter();
+    results.map(|it| it["error"]["code"].clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_with_a_part_that_was_refused_for_now_is_tried_anew_under_its_name() {
+    let running = Running::start(&["--surface=typed", "--quota-facts=2"]);
+    let key = running.key("team:a").await;
+    let note = |n: u32| json!({ "subject": format!("s{n}"), "predicate": "note", "value": "x" });
+    assert_eq!(
+        running.post("/v1/remember", &key, &note(1)).await.status,
+        200
+    );
+    let items = json!([note(2), note(3), { "subject": 7 }]);
+    let first = batch(&running, &key, "one", &items).await;
+    assert_eq!(
+        refusals(&first),
+        [
+            json!(null),
+            json!("quota_exceeded"),
+            json!("invalid_argument")
+        ]
+    );
+    let gone = json!({ "subject": "s1", "predicate": "note", "value": "x" });
+    assert_eq!(
+        running.post("/v1/forget", &key, &gone).await.json()["withdrawn"],
+        1
+    );
+    for replayed in [false, true] {
+        let again = batch(&running, &key, "one", &items).await;
+        assert_eq!(again.headers.contains_key("idempotency-replayed"), replayed);
+        assert_eq!(
+            refusals(&again),
+            [json!(null), json!(null), json!("invalid_argument")]
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_comes_too_often_tells_when_to_come_again() {
+    let running = Running::start(&["--surface=typed", "--limit-per-key=1/1h"]);
+    let key = running.key("team:a").await;
+    let items = json!([fact("pilot"), fact("cook")]);
+    for (name, done) in [("one", 1), ("one", 0), ("two", 0)] {
+        let answer = batch(&running, &key, name, &items).await;
+        assert_eq!(answer.status, 200);
+        assert!(!answer.headers.contains_key("idempotency-replayed"));
+        let wait = answer.headers["retry-after"].to_str().expect("a number");
+        assert!(wait.parse::<u64>().is_ok_and(|wait| wait > 0), "{wait}");
+        let refused = refusals(&answer);
+        let limited = refused.iter().filter(|code| *code == "rate_limited");
+        assert_eq!(limited.count(), 2 - done, "{name}: {refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_write_under_a_name_in_use_is_refused_as_such_whatever_becomes_of_the_first() {
+    let running = Running::start(&["--surface=typed"]);
+    let key = running.key("team:a").await;
+    let bodies: Vec<Value> = (0..40)
+        .map(|n| match n % 2 {
+            0 => json!({ "subject": 7, "predicate": "role", "value": "x" }),
+            _ => fact(&format!("pilot {n}")),
+        })
+        .collect();
+    let calls = bodies
+        .iter()
+        .map(|body| remember(&running, &key, "one", body));
+    let answers = futures_util::future::join_all(calls).await;
+    for (body, answer) in bodies.iter().zip(answers) {
+        let allowed = match body["subject"] == 7 {
+            // Its own refusal.
+            true => [400, 422],
+            false => [200, 422],
+        };
+        assert!(
+            allowed.contains(&answer.status),
+            "{body}: {}",
+            answer.json()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fixed_keys_of_one_namespace_name_their_own_writes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("keys");
+    std::fs::write(&file, "first-fixed-key team:a\nsecond-fixed-key team:a\n").expect("written");
+    let flag = format!("--keys-file={}", file.display());
+    let running = Running::start(&["--surface=typed", &flag]);
+    for (key, value) in [("first-fixed-key", "pilot"), ("second-fixed-key", "cook")] {
+        let answer = remember(&running, key, "one", &fact(value)).await;
+        assert_eq!(answer.status, 200, "{key}: {}", answer.json());
+    }
+}

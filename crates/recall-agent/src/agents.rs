@@ -23,6 +23,7 @@ use crate::records::{Names, Place, list, read};
 use crate::renewal::Renewals;
 use crate::session::{Liveness, Session};
 use crate::tool::Tool;
+use crate::weight::{Growth, Weighed, weighed};
 use crate::{actions, outputs, ownership, pointers, turns, working};
 
 /// How often a decision is made anew because another write came first. Writes of one agent through
@@ -47,6 +48,7 @@ pub(crate) struct Inner {
     pub(crate) life: Arc<dyn Liveness>,
     pub(crate) renewals: Renewals,
     pub(crate) ledger: Ledger,
+    pub(crate) weighed: Weighed,
     locks: Vec<Mutex<()>>,
     hasher: RandomState,
     deferred: moka::sync::Cache<(Seat, String), Settings>,
@@ -92,6 +94,7 @@ impl Agents {
                 life,
                 renewals: Renewals::default(),
                 ledger: Ledger::default(),
+                weighed: weighed(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),
                 deferred: moka::sync::Cache::new(MAX_DEFERRED),
@@ -129,7 +132,10 @@ impl Agents {
                 tell_epoch(answer.as_ref().ok().and_then(|it| it["epoch"].as_u64()));
                 answer
             }
-            Tool::Release => inner.release(&seat, session, fields).await,
+            Tool::Release => {
+                fields.finish()?;
+                inner.release(&seat, session).await
+            }
             Tool::Context => {
                 fields.finish()?;
                 let head = inner.attend(&seat, session).await?;
@@ -159,6 +165,27 @@ impl Agents {
             | Tool::PendingActions
             | Tool::WorkingStateHistory => inner.look(&seat, session, tool, fields).await,
         }
+    }
+
+    /// A process of the owner ends: gives the agent back if no other process of the session works on
+    /// it. A process without a name gives it back in any case.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call) with [`Tool::Release`].
+    pub async fn leave(
+        &self,
+        ns: &Namespace,
+        session: &Session,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, Error> {
+        let mut fields = Fields::new(arguments);
+        let seat = Seat {
+            ns: ns.clone(),
+            agent: fields.agent_id()?,
+        };
+        fields.finish()?;
+        self.inner.leave(&seat, session).await
     }
 }
 
@@ -264,21 +291,31 @@ impl Inner {
             if self.due(seat, session, &hold) && self.refresh(seat, session).await {
                 continue;
             }
-            let mut found = Vec::new();
-            for place in change.needs(names, &head) {
-                found.push(self.get(seat, &place).await?);
+            let places = change.needs(names, &head);
+            let mut found = Vec::with_capacity(places.len());
+            for place in &places {
+                found.push(self.get(seat, place).await?);
             }
             tell_epoch(Some(hold.epoch));
+            if let Some(hold) = &mut head.hold {
+                hold.attach(session.process.as_deref());
+            }
             let desk = self.desk(hold.epoch, hold.settings.output_threshold)?;
             let plan = change.decide(names, &mut head, &found, &desk)?;
             if plan.writes.is_empty() {
                 return Ok(plan.answer);
             }
+            let growth = Growth::of(&plan.writes, &places, &found);
+            let taken = self.take_room(&seat.ns, growth).await?;
+            head.bytes = head.bytes.saturating_add_signed(growth.bytes);
             match self
                 .commit(seat, plan.writes, (&head, version), hold.fence)
                 .await
             {
                 Ok(_) => {
+                    if let Some(taken) = taken {
+                        taken.keep();
+                    }
                     self.ledger.note(seat, &head);
                     return Ok(plan.answer);
                 }

@@ -16,10 +16,11 @@ pub enum Error {
         /// When the lease ends unless renewed.
         until: Timestamp,
     },
-    /// The caller owned the agent once and another session took it over.
+    /// The caller owned the agent once and another session took it over, or an operator ended its
+    /// lease.
     #[error(
-        "lease was lost: another session has taken over agent {agent:?}; nothing was written, stop \
-         acting as it or call agent_resume"
+        "lease was lost: agent {agent:?} was taken over by another session or taken back by an \
+         operator; nothing was written, stop acting as it or call agent_resume"
     )]
     Lost {
         /// The agent.

@@ -1,5 +1,6 @@
 //! The one record of an agent that every write renews: its counters and its owner.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,6 +11,10 @@ use crate::session::{Session, mark};
 
 /// How many former owners are remembered, so that they learn that they lost the agent.
 const MAX_PAST: usize = 32;
+/// How many processes of an owner are told apart. Those beyond are one that never leaves.
+const MAX_PROCESSES: usize = 32;
+/// What stands for processes that have no name: they cannot say that they leave.
+const NAMELESS: &str = "";
 
 /// Counters and owner of an agent. Writing it on the condition that it is unchanged is what makes
 /// sequence numbers whole and refuses a former owner even where a store knows no fences.
@@ -21,6 +26,9 @@ pub(crate) struct Head {
     pub(crate) output_seq: u64,
     pub(crate) version: u64,
     pub(crate) pointers: u32,
+    /// What the agent's records take, in bytes, as far as they were written through this server's
+    /// tools.
+    pub(crate) bytes: u64,
     /// The actions that are open, oldest first.
     pub(crate) open: Vec<u64>,
     pub(crate) hold: Option<Hold>,
@@ -39,6 +47,9 @@ pub(crate) struct Hold {
     /// The epoch to write under. Some stores raise it at each renewal.
     pub(crate) fence: u64,
     pub(crate) settings: Settings,
+    /// The processes that resumed or wrote, by the names they have for themselves.
+    #[serde(default)]
+    pub(crate) processes: BTreeSet<String>,
 }
 
 /// What a session asked for when it resumed.
@@ -122,6 +133,20 @@ impl Hold {
         text
     }
 
+    /// Notes that a process of the owner works on the agent; answers whether that is new.
+    pub(crate) fn attach(&mut self, process: Option<&str>) -> bool {
+        let name = process
+            .filter(|name| self.processes.contains(*name) || self.processes.len() < MAX_PROCESSES)
+            .unwrap_or(NAMELESS);
+        self.processes.insert(name.to_owned())
+    }
+
+    /// Notes that a process leaves; answers whether another is left.
+    pub(crate) fn detach(&mut self, process: &str) -> bool {
+        self.processes.remove(process);
+        !self.processes.is_empty()
+    }
+
     pub(crate) fn session(&self) -> Session {
         Session::recorded(&self.session, self.key.as_deref(), &self.settings.holder)
     }
@@ -153,6 +178,7 @@ mod tests {
                 token_budget: 1,
                 output_threshold: 1,
             },
+            processes: BTreeSet::new(),
         }
     }
 
@@ -170,6 +196,27 @@ mod tests {
             !head.past.contains(&"s98".to_owned()),
             "the owner lost nothing"
         );
+    }
+
+    #[test]
+    fn the_last_process_that_leaves_is_known_as_such() {
+        let mut hold = hold("pod:u");
+        assert!(hold.attach(Some("p1")) && hold.attach(Some("p2")) && !hold.attach(Some("p1")));
+        assert!(hold.detach("p1"), "p2 is left");
+        assert!(hold.detach("p1"), "leaving twice is leaving once");
+        assert!(!hold.detach("p2"));
+        assert!(hold.attach(None) && hold.attach(Some("p3")));
+        assert!(hold.detach("p3"), "who has no name cannot leave");
+        for number in 0..100 {
+            hold.attach(Some(&format!("q{number}")));
+        }
+        assert!(hold.processes.len() <= MAX_PROCESSES + 1);
+        for number in 0..100 {
+            assert!(
+                hold.detach(&format!("q{number}")),
+                "not all were told apart"
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recall_store::{Acquired, Epoch, Grant};
+use recall_store::{Acquired, Epoch, Grant, Version};
 use serde_json::{Value, json};
 
 use crate::actions;
@@ -14,6 +14,7 @@ use crate::limits::{
     DEFAULT_BUDGET, DEFAULT_THRESHOLD, DEFAULT_TTL, MAX_BUDGET, MAX_HOLDER_BYTES, MAX_TTL, MIN_TTL,
 };
 use crate::ownership::{Standing, held, standing};
+use crate::roster::Note;
 use crate::session::Session;
 
 /// How often taking over is tried while others try as well.
@@ -107,7 +108,7 @@ impl Inner {
         let settings = match head.hold_of(session) {
             Some(_) if self.standing(seat, &head, session).await? == Standing::Ours => {
                 self.refresh(seat, session).await;
-                return Ok(head);
+                return self.attach(seat, session).await;
             }
             Some(hold) => hold.settings.clone(),
             None => self
@@ -117,6 +118,32 @@ impl Inner {
         let head = self.take(seat, session, &settings).await?;
         self.set_deferral(seat, session, None);
         Ok(head)
+    }
+
+    /// Notes that this process of the owner works on the agent.
+    async fn attach(&self, seat: &Seat, session: &Session) -> Result<Head, Error> {
+        for _ in 0..TRIES {
+            let (mut head, version) = self.head(seat).await?;
+            let new = head
+                .hold
+                .as_mut()
+                .filter(|hold| hold.session == session.id())
+                .is_some_and(|hold| hold.attach(session.process.as_deref()));
+            let fence = head.hold.as_ref().map(|hold| hold.fence);
+            let (true, Some(fence)) = (new, fence) else {
+                return Ok(head);
+            };
+            match self.commit(seat, Vec::new(), (&head, version), fence).await {
+                Ok(_) => return Ok(head),
+                Err(Error::Store(recall_store::Error::Conflict { .. })) => {}
+                Err(Error::Store(recall_store::Error::Fenced { .. })) => {
+                    let agent = seat.agent.to_string();
+                    return Err(Error::Lost { agent });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(busy())
     }
 
     async fn standing(
@@ -187,19 +214,34 @@ impl Inner {
         grant: &Grant,
     ) -> Result<Option<Head>, Error> {
         let epoch = grant.epoch.0;
+        let process = session.process.as_deref();
         let entered = self.settle(seat, session, epoch, |head| {
-            head.pass_to(Hold {
+            // Its other processes may be there still, if its lease had run out.
+            let before = head.hold_of(session).map(|hold| hold.processes.clone());
+            let mut hold = Hold {
                 session: session.id(),
                 key: session.key.clone(),
                 epoch,
                 fence: epoch,
                 settings: settings.clone(),
-            });
+                processes: before.unwrap_or_default(),
+            };
+            hold.attach(process);
+            head.pass_to(hold);
             Some(epoch)
         });
-        let entered = entered.await?;
+        // Both are there before the owner is told: a server may end at any moment.
+        let note = Note {
+            ttl_seconds: settings.ttl_seconds,
+            called: self.clock.now(),
+        };
+        let (entered, noted) = futures_util::join!(entered, self.note_held(seat, &note));
+        if let Err(error) = &noted {
+            tracing::debug!(%error, agent = %seat.agent, "a lease was not noted yet");
+        }
+        let entered = entered?;
         if let Some(hold) = entered.as_ref().and_then(|head| head.hold.as_ref()) {
-            self.renewed(seat, session, hold);
+            self.entered(seat, session, hold, noted.is_ok());
         }
         Ok(entered)
     }
@@ -224,6 +266,7 @@ impl Inner {
                 .filter(|hold| hold.session == session.id())?;
             hold.settings = settings.clone();
             hold.key.clone_from(&session.key);
+            hold.attach(session.process.as_deref());
             Some(hold.fence)
         })
         .await
@@ -268,31 +311,50 @@ impl Inner {
         Err(busy())
     }
 
-    pub(crate) async fn release(
-        &self,
-        seat: &Seat,
-        session: &Session,
-        fields: Fields,
-    ) -> Result<Value, Error> {
-        fields.finish()?;
+    /// Gives the agent back, whoever else of the session works on it.
+    pub(crate) async fn release(&self, seat: &Seat, session: &Session) -> Result<Value, Error> {
         let _turn = self.lock(seat).await;
         let deferred = self.deferred(seat, session);
         self.set_deferral(seat, session, None);
         for _ in 0..TRIES {
-            let (mut head, version) = self.head(seat).await?;
+            let (head, version) = self.head(seat).await?;
             let Some(hold) = head.hold_of(session).cloned() else {
                 return Ok(json!({ "released": false, "deferred": deferred }));
             };
-            head.hold = None;
+            if let Some(released) = self.give_back(seat, (head, version), &hold).await? {
+                return Ok(json!({ "released": released }));
+            }
+        }
+        Err(busy())
+    }
+
+    /// A process of the session ends. Gives the agent back if it was the last that works on it.
+    pub(crate) async fn leave(&self, seat: &Seat, session: &Session) -> Result<Value, Error> {
+        let Some(process) = &session.process else {
+            return self.release(seat, session).await;
+        };
+        let _turn = self.lock(seat).await;
+        for _ in 0..TRIES {
+            let (mut head, version) = self.head(seat).await?;
+            let Some(hold) = head.hold_of(session).cloned() else {
+                return Ok(json!({ "released": false }));
+            };
+            let others = head.hold.as_mut().is_some_and(|left| left.detach(process));
+            if !others {
+                match self.give_back(seat, (head, version), &hold).await? {
+                    Some(released) => return Ok(json!({ "released": released })),
+                    None => continue,
+                }
+            }
+            let stays = json!({ "released": false, "others": true });
+            if head.hold.as_ref() == Some(&hold) {
+                return Ok(stays);
+            }
             match self
                 .commit(seat, Vec::new(), (&head, version), hold.fence)
                 .await
             {
-                Ok(_) => {
-                    self.renewals.forget(seat);
-                    self.pass_on(seat, Epoch(hold.fence)).await?;
-                    return Ok(json!({ "released": true }));
-                }
+                Ok(_) => return Ok(stays),
                 Err(Error::Store(recall_store::Error::Conflict { .. })) => {}
                 Err(Error::Store(recall_store::Error::Fenced { .. })) => {
                     return Ok(json!({ "released": false }));
@@ -301,6 +363,32 @@ impl Inner {
             }
         }
         Err(busy())
+    }
+
+    /// Ends a hold and its lease; answers whether it was still the one that stood. `None` if another
+    /// write came in between.
+    async fn give_back(
+        &self,
+        seat: &Seat,
+        (mut head, version): (Head, Option<Version>),
+        hold: &Hold,
+    ) -> Result<Option<bool>, Error> {
+        let noted = self.noted(seat).await;
+        head.hold = None;
+        match self
+            .commit(seat, Vec::new(), (&head, version), hold.fence)
+            .await
+        {
+            Ok(_) => {
+                self.renewals.forget(seat);
+                self.pass_on(seat, Epoch(hold.fence)).await?;
+                self.strike(seat, noted).await;
+                Ok(Some(true))
+            }
+            Err(Error::Store(recall_store::Error::Conflict { .. })) => Ok(None),
+            Err(Error::Store(recall_store::Error::Fenced { .. })) => Ok(Some(false)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Extends the owner's lease, takes it again if it ran out with nobody after, or adopts the
@@ -378,6 +466,7 @@ mod tests {
             kind: SessionKind::Fixed,
             key: None,
             label: "me".to_owned(),
+            process: None,
         };
         let arguments = match arguments {
             Value::Object(arguments) => arguments,

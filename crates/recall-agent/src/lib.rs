@@ -11,8 +11,9 @@
 //! * `head`, `objects`, `records`: what is kept, and how.
 //! * `working`, `turns`, `outputs`, `pointers`, `actions`, `ownership`, `briefing`: what follows from
 //!   it. Pure.
-//! * `agents`, `change`, `hold`, `recount`, `renewal`: the rim that talks to the store.
-//! * `operator`, `ledger`: what operators see.
+//! * `agents`, `change`, `hold`, `recount`: the rim that talks to the store.
+//! * `renewal`, `roster`, `watch`: keeping leases up between calls, and past the end of a server.
+//! * `operator`, `ledger`, `weight`: what operators see and bound.
 
 mod actions;
 mod agents;
@@ -33,9 +34,12 @@ mod pointers;
 mod records;
 mod recount;
 mod renewal;
+mod roster;
 mod session;
 mod tool;
 mod turns;
+mod watch;
+mod weight;
 mod working;
 
 pub use agents::Agents;

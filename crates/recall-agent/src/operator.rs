@@ -58,6 +58,20 @@ impl Agents {
         })
     }
 
+    /// Whether anything was ever kept of this agent through a tool of this server.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the store cannot be asked.
+    pub async fn has_begun(&self, ns: &Namespace, agent: &AgentId) -> Result<bool, Error> {
+        let seat = Seat {
+            ns: ns.clone(),
+            agent: agent.clone(),
+        };
+        let head = self.inner.get(&seat, &seat.names().head()).await?;
+        Ok(head.is_some())
+    }
+
     /// Whether this agent would be new to a namespace that has `most` agents or more.
     ///
     /// # Errors
@@ -69,11 +83,7 @@ impl Agents {
         agent: &AgentId,
         most: u32,
     ) -> Result<bool, Error> {
-        let seat = Seat {
-            ns: ns.clone(),
-            agent: agent.clone(),
-        };
-        if self.inner.head(&seat).await?.1.is_some() {
+        if self.has_begun(ns, agent).await? {
             return Ok(false);
         }
         let (mut count, mut after) = (0, None);
@@ -151,6 +161,7 @@ impl Inner {
             };
             let (mut head, version) = self.head(seat).await?;
             let fence = head.hold.as_ref().map_or(grant.epoch.0, |hold| hold.fence);
+            let noted = self.noted(seat).await;
             let broken = lease_json(&head, Some(LeaseState { grant, live: true }));
             head.let_go();
             match self.commit(seat, Vec::new(), (&head, version), fence).await {
@@ -159,6 +170,7 @@ impl Inner {
                     self.store
                         .release(&seat.ns, seat.agent.as_str(), Epoch(fence))
                         .await?;
+                    self.strike(seat, noted).await;
                     return Ok(Some(broken));
                 }
                 Err(Error::Store(

@@ -111,7 +111,8 @@ pub(crate) fn store(mut fields: Fields) -> Result<Store, Error> {
 impl Change for Store {
     fn needs(&self, names: Names<'_>, head: &Head) -> Vec<Place> {
         match &self.reference {
-            Some(_) => Vec::new(),
+            // What it takes the place of.
+            Some(reference) => vec![names.output(reference)],
             None => vec![names.output(&next_reference(head))],
         }
     }

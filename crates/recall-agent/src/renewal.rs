@@ -1,17 +1,21 @@
-//! Keeping leases up between calls, on the servers that last served their owners.
+//! Keeping leases up between calls, on the servers that last served their owners, and on those that
+//! took them up from one that ended (`watch`).
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use crate::agents::{Inner, Seat};
 use crate::head::Hold;
+use crate::roster::Note;
 use crate::session::{Life, Session};
 
-/// Leases that one server keeps up in the background. Those beyond are renewed by calls alone.
+/// Leases that one server keeps up in the background. Those beyond are kept up by another server
+/// over the store, if there is one with room, and else by calls alone.
 const MAX_KEPT: usize = 16_384;
 /// How many lease times the owner with a key that never ends may be silent before its lease is left
 /// to run out: the key proves nothing, and its process may be gone.
@@ -25,6 +29,8 @@ struct Kept {
     session: Session,
     renewed: Timestamp,
     called: Timestamp,
+    /// The call that the roster tells, if this server wrote or read it.
+    noted: Option<Timestamp>,
 }
 
 impl fmt::Debug for Renewals {
@@ -52,13 +58,36 @@ impl Renewals {
         Some(kept.renewed)
     }
 
-    /// Notes a renewal; answers whether nothing kept this lease up before.
-    fn renewed(&self, seat: &Seat, session: &Session, now: Timestamp) -> bool {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether this server keeps the lease of this agent up.
+    pub(crate) fn keeps(&self, seat: &Seat) -> bool {
+        self.0.lock().contains_key(seat)
+    }
+
+    /// Notes a renewal; answers whether nothing kept this lease up before. `called` is the last call
+    /// that is known of, and `noted` the one that the roster tells.
+    fn renewed(
+        &self,
+        seat: &Seat,
+        session: &Session,
+        now: Timestamp,
+        (called, noted): (Timestamp, Option<Timestamp>),
+    ) -> bool {
         let mut kept = self.0.lock();
         if let Some(known) = kept.get_mut(seat)
             && known.session.kind == session.kind
         {
             known.renewed = now;
+            known.noted = known.noted.max(noted);
             return false;
         }
         if kept.len() >= MAX_KEPT && !kept.contains_key(seat) {
@@ -67,10 +96,28 @@ impl Renewals {
         let fresh = Kept {
             session: session.clone(),
             renewed: now,
-            called: now,
+            called,
+            noted,
         };
         kept.insert(seat.clone(), fresh);
         true
+    }
+
+    /// The last call that is known of and not in the roster, if it is worth a note.
+    fn worth_noting(&self, seat: &Seat, session: &Session, ttl_seconds: u64) -> Option<Timestamp> {
+        let kept = self.0.lock();
+        let kept = kept
+            .get(seat)
+            .filter(|kept| kept.session.kind == session.kind)?;
+        Note::is_behind(ttl_seconds, kept.noted, kept.called).then_some(kept.called)
+    }
+
+    fn noted(&self, seat: &Seat, session: &Session, called: Timestamp) {
+        if let Some(kept) = self.0.lock().get_mut(seat)
+            && kept.session.kind == session.kind
+        {
+            kept.noted = kept.noted.max(Some(called));
+        }
     }
 
     /// The session whose lease is kept up, and when it last called.
@@ -106,12 +153,77 @@ impl Inner {
         !(0.0..hold.settings.ttl().as_secs_f64() / 3.0).contains(&age)
     }
 
-    /// Notes a renewal, and from the first one on keeps the lease up in the background.
+    /// Notes a renewal by a call, and from the first one on keeps the lease up in the background.
     pub(crate) fn renewed(self: &Arc<Self>, seat: &Seat, session: &Session, hold: &Hold) {
-        if self.renewals.renewed(seat, session, self.clock.now()) {
+        let now = self.clock.now();
+        self.keep(seat, session, hold, (now, None), Begin::Later);
+    }
+
+    /// Keeps the lease of a new owner up; `noted` says that the roster tells of it.
+    pub(crate) fn entered(
+        self: &Arc<Self>,
+        seat: &Seat,
+        session: &Session,
+        hold: &Hold,
+        noted: bool,
+    ) {
+        let now = self.clock.now();
+        let begin = if noted { Begin::Done } else { Begin::Later };
+        self.keep(seat, session, hold, (now, noted.then_some(now)), begin);
+    }
+
+    /// Keeps a lease up that another server kept up, whose owner called at `called`. Answers whether
+    /// there is room for it.
+    pub(crate) async fn adopt(
+        self: &Arc<Self>,
+        seat: &Seat,
+        hold: &Hold,
+        called: Timestamp,
+    ) -> bool {
+        let session = hold.session();
+        self.keep(seat, &session, hold, (called, Some(called)), Begin::Done);
+        let keeps = self.renewals.keeps(seat);
+        if keeps && !self.tick(seat, &session).await {
+            self.renewals.end(seat, &session);
+        }
+        keeps
+    }
+
+    fn keep(
+        self: &Arc<Self>,
+        seat: &Seat,
+        session: &Session,
+        hold: &Hold,
+        calls: (Timestamp, Option<Timestamp>),
+        begin: Begin,
+    ) {
+        let now = self.clock.now();
+        if self.renewals.renewed(seat, session, now, calls) {
             let (weak, seat, session) = (Arc::downgrade(self), seat.clone(), session.clone());
-            let period = hold.settings.ttl() / 3;
-            tokio::spawn(keep_up(weak, seat, session, period));
+            let ttl = hold.settings.ttl_seconds;
+            tokio::spawn(async move {
+                if let (Begin::Later, Some(inner)) = (begin, weak.upgrade()) {
+                    inner.note_call(&seat, &session, ttl).await;
+                }
+                keep_up(weak, seat, session, Duration::from_secs(ttl) / 3).await;
+            });
+        }
+    }
+
+    /// Brings the roster up to the last call that is known of, if it is far behind.
+    pub(crate) async fn note_call(&self, seat: &Seat, session: &Session, ttl_seconds: u64) {
+        let Some(called) = self.renewals.worth_noting(seat, session, ttl_seconds) else {
+            return;
+        };
+        let note = Note {
+            ttl_seconds,
+            called,
+        };
+        match self.note_held(seat, &note).await {
+            Ok(()) => self.renewals.noted(seat, session, called),
+            Err(error) => {
+                tracing::debug!(%error, agent = %seat.agent, "a lease was not noted");
+            }
         }
     }
 
@@ -131,22 +243,35 @@ impl Inner {
             return false;
         };
         let silent = self.clock.now().duration_since(called).as_secs();
-        let patience = i64::try_from(hold.settings.ttl_seconds)
-            .unwrap_or(i64::MAX)
-            .saturating_mul(SILENT_TTLS);
         match self.life.of(&session).await {
             Life::Alive => {}
-            Life::Quiet if silent < patience => {}
+            Life::Quiet if silent < patience(hold) => {}
             Life::Quiet | Life::Ending | Life::Gone => return false,
         }
         let _turn = self.lock(seat).await;
         self.refresh(seat, &session).await;
+        self.note_call(seat, &session, hold.settings.ttl_seconds)
+            .await;
         true
     }
 }
 
+/// For how many seconds an owner whose key never ends may be silent.
+pub(crate) fn patience(hold: &Hold) -> i64 {
+    i64::try_from(hold.settings.ttl_seconds)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(SILENT_TTLS)
+}
+
+/// Whether the roster is still to be told that a lease is kept up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    Later,
+    Done,
+}
+
 /// Ends when the owner gave the agent back or lost it, when its proof ended, or with the server.
-async fn keep_up(inner: Weak<Inner>, seat: Seat, session: Session, period: std::time::Duration) {
+async fn keep_up(inner: Weak<Inner>, seat: Seat, session: Session, period: Duration) {
     loop {
         tokio::time::sleep(period).await;
         let Some(inner) = inner.upgrade() else {

@@ -14,6 +14,8 @@ pub struct Session {
     pub key: Option<String>,
     /// How it is called towards others; no secret.
     pub label: String,
+    /// Which of its processes asks, if that one has a name for itself.
+    pub process: Option<String>,
 }
 
 /// What two calls must share to be of one session.
@@ -53,6 +55,7 @@ impl Session {
             kind,
             key: key.map(str::to_owned),
             label: label.to_owned(),
+            process: None,
         }
     }
 
@@ -113,6 +116,7 @@ mod tests {
             kind,
             key: None,
             label: "x".to_owned(),
+            process: None,
         };
         assert_eq!(session.id(), id);
         assert_eq!(Session::recorded(id, None, "x"), session);

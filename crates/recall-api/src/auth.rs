@@ -36,11 +36,14 @@ pub(crate) fn namespace(grant: &Grant) -> Result<&Namespace, ApiError> {
 pub(crate) fn admin(grant: &Grant) -> Result<(), ApiError> {
     match grant.reach {
         Reach::Admin => Ok(()),
-        Reach::Namespace(_) => Err(ApiError::forbidden("only an admin key manages keys")),
+        Reach::Namespace(_) => Err(ApiError::forbidden(
+            "this is for admin keys: it manages keys and agents",
+        )),
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
+/// The key that a request came with.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let header = sent.next().ok_or(ApiError::unauthenticated(MISSING))?;
     // Whatever stands before the server may have looked at the other one.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::ApiError;
+use crate::strict::Strict;
 
 /// How much of a body that is too long is still read before the refusal: most clients look for an
 /// answer only after they have sent everything, and one that is cut off loses it.
@@ -159,7 +160,7 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
         return Ok(Map::new());
     }
     shallow(body)?;
-    match serde_json::from_slice(body) {
+    match serde_json::from_slice(body).map(|Strict(value)| value) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(Value::Null) => Ok(Map::new()),
         Ok(_) => Err(ApiError::invalid(
@@ -174,11 +175,12 @@ pub(crate) fn describe(error: &serde_json::Error) -> String {
     let what = error.to_string();
     // The place stands at the end in the parser's own words; ours say it once.
     let what = what.split(" at line ").next().unwrap_or_default();
-    format!(
-        "the request body is not valid JSON: {what} (line {}, column {})",
-        error.line(),
-        error.column()
-    )
+    let place = format!("(line {}, column {})", error.line(), error.column());
+    match error.is_data() {
+        // It can be read, and says something twice.
+        true => format!("{what} {place}"),
+        false => format!("the request body is not valid JSON: {what} {place}"),
+    }
 }
 
 /// Takes a member that must be a string if it is there; `null` counts as absent.

@@ -1,5 +1,6 @@
 //! What one key and one namespace may ask and keep.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use http::{HeaderMap, HeaderValue};
 use recall_agent::Agents;
 use recall_keys::{Grant, KeyId};
 use recall_store::{AgentId, Namespace};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::auth;
 use crate::error::{ApiError, policy, tell_rate};
 use crate::limit::{Left, Limiter, Rate};
 use crate::pool::Pools;
 
+/// Turns that namespaces share when their agents begin.
+const BEGINNING: usize = 256;
 /// Keys remembered by the rate limit; some 100 bytes a piece.
 const REMEMBERED: usize = 65_536;
 
@@ -23,8 +27,28 @@ pub struct Bounds {
     per_key: Option<Arc<PerKey>>,
     /// The agents that one namespace may have.
     agents: Option<u32>,
+    /// Held while an agent begins, by namespace: those that come at once are counted one by one.
+    beginning: Arc<Beginning>,
     pub(crate) pools: Pools,
 }
+
+#[derive(Debug)]
+struct Beginning {
+    turns: Vec<Arc<Mutex<()>>>,
+    hasher: RandomState,
+}
+
+impl Default for Beginning {
+    fn default() -> Self {
+        Self {
+            turns: (0..BEGINNING).map(|_| Arc::default()).collect(),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+/// The turn of an agent that begins; to be held until it has.
+pub(crate) type Turn = OwnedMutexGuard<()>;
 
 #[derive(Debug)]
 struct PerKey {
@@ -77,6 +101,7 @@ impl Bounds {
         Self {
             per_key: per_key.map(Arc::new),
             agents,
+            beginning: Arc::default(),
             pools: Pools::default(),
         }
     }
@@ -101,19 +126,26 @@ impl Bounds {
         Some(Standing { policy, left })
     }
 
-    /// Lets an agent begin unless its namespace has as many as it may.
+    /// Lets an agent begin unless its namespace has as many as it may. The answer is to be held until
+    /// it has begun.
     pub(crate) async fn begin(
         &self,
         agents: &Agents,
         ns: &Namespace,
         agent: &AgentId,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Option<Turn>, ApiError> {
         let Some(most) = self.agents else {
-            return Ok(());
+            return Ok(None);
         };
+        if agents.has_begun(ns, agent).await? {
+            return Ok(None);
+        }
+        let at = self.beginning.hasher.hash_one(ns) as usize % BEGINNING;
+        let turn = self.beginning.turns.get(at).cloned().unwrap_or_default();
+        let turn = turn.lock_owned().await;
         match agents.one_too_many(ns, agent, most).await? {
             true => Err(full(most)),
-            false => Ok(()),
+            false => Ok(Some(turn)),
         }
     }
 }

@@ -117,6 +117,11 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "quota_exceeded", message)
     }
 
+    /// Whether it tells something about the request itself, so that the same one is refused again.
+    pub(crate) fn lasts(&self) -> bool {
+        self.status == StatusCode::BAD_REQUEST
+    }
+
     pub(crate) fn key_reused() -> Self {
         let message =
             "this Idempotency-Key was used for another request; take a new one".to_owned();
@@ -203,7 +208,7 @@ pub(crate) fn tell_rate(headers: &mut HeaderMap, policy: HeaderValue, left: u32,
 }
 
 /// Whole seconds on the wire; never 0, which clients take for "at once".
-fn whole_seconds(time: Duration) -> u64 {
+pub(crate) fn whole_seconds(time: Duration) -> u64 {
     time.as_millis().div_ceil(1000).max(1) as u64
 }
 

@@ -1,6 +1,6 @@
 //! Where a request ends, as those before and behind the server may see it differently.
 
-use http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
+use http::header::{CONNECTION, EXPECT, HOST, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Version};
 
@@ -33,13 +33,27 @@ pub(crate) fn names_its_host(version: Version, headers: &HeaderMap) -> Result<()
     Err(ApiError::invalid(format!("the header Host {why}")))
 }
 
-/// An empty one is allowed where the target has no authority.
+/// An empty one stands for a target without an authority, of which this server has none.
 fn is_host(value: &HeaderValue) -> bool {
-    let text = value.to_str().unwrap_or("@");
-    text.is_empty()
-        || text
-            .parse::<Authority>()
-            .is_ok_and(|host| !host.as_str().contains('@'))
+    let host = value.to_str().unwrap_or_default().parse::<Authority>();
+    host.is_ok_and(|host| !host.as_str().contains('@'))
+}
+
+/// Refuses what a client waits for before it sends its body, but for the one thing that there is to wait
+/// for (RFC 9110, 10.1.1).
+pub(crate) fn expects_what_is_known(headers: &HeaderMap) -> Result<(), ApiError> {
+    let known = |value: &HeaderValue| {
+        let value = value.as_bytes().trim_ascii();
+        value.eq_ignore_ascii_case(b"100-continue")
+    };
+    match headers.get_all(EXPECT).iter().all(known) {
+        true => Ok(()),
+        false => Err(ApiError::new(
+            StatusCode::EXPECTATION_FAILED,
+            "invalid_argument",
+            "Expect: only 100-continue is known",
+        )),
+    }
 }
 
 /// Tells the client that the connection ends here.
@@ -97,15 +111,32 @@ mod tests {
 
     #[test]
     fn a_request_of_http_1_1_names_one_host() {
-        for good in ["recall", "recall:8080", "127.0.0.1:1", "[::1]:8080", ""] {
+        for good in ["recall", "recall:8080", "127.0.0.1:1", "[::1]:8080"] {
             check(Version::HTTP_11, &[good], true);
         }
-        for bad in ["a b", "a@b", "a/b", "a:b:c"] {
+        for bad in ["", "a b", "a@b", "a/b", "a:b:c"] {
             check(Version::HTTP_11, &[bad], false);
         }
         check(Version::HTTP_11, &[], false);
         check(Version::HTTP_11, &["a", "a"], false);
         check(Version::HTTP_10, &[], true);
         check(Version::HTTP_2, &[], true);
+    }
+
+    #[test]
+    fn a_client_may_wait_to_be_told_to_go_on_and_for_nothing_else() {
+        for (value, expected) in [
+            ("100-continue", true),
+            ("100-Continue ", true),
+            ("", false),
+            ("200-ok", false),
+            ("100-continue, x", false),
+        ] {
+            let headers = HeaderMap::from_iter([(EXPECT, HeaderValue::from_static(value))]);
+            let found = expects_what_is_known(&headers);
+            let status = found.err().map(|error| error.status.as_u16());
+            assert_eq!(status, (!expected).then_some(417), "{value:?}");
+        }
+        assert!(expects_what_is_known(&HeaderMap::new()).is_ok());
     }
 }

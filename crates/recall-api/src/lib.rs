@@ -22,6 +22,7 @@ mod pool;
 mod request_id;
 mod routes;
 mod state;
+mod strict;
 mod trace;
 
 pub use admin::{AdminState, Check, Readiness, admin_router};

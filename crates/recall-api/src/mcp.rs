@@ -13,6 +13,7 @@ mod handshake;
 mod header;
 mod instructions;
 mod message;
+mod process;
 mod revision;
 mod stateless;
 mod tools;
@@ -39,6 +40,7 @@ use crate::trace;
 use era::Era;
 use failure::Failure;
 use message::{Incoming, Unread};
+use process::Process;
 
 /// What traces call a method that the server does not have.
 const OTHER: &str = "_OTHER";
@@ -81,13 +83,14 @@ async fn message(api: &Api, grant: &Arc<Grant>, request: Request) -> Result<Resp
         api.bounds.call(grant)?;
     }
     note_trace(&headers, &message);
+    let process = Process::of(&headers)?;
     match Era::of(&message, &headers) {
         Ok(Era::Handshake) => {
-            let outcome = handshake::answer(api, grant, message).await?;
+            let outcome = handshake::answer(api, grant, process, message).await?;
             Ok(respond(StatusCode::OK, Some(&id), outcome))
         }
         Ok(Era::Stateless) => {
-            let outcome = stateless::answer(api, grant, &headers, message).await?;
+            let outcome = stateless::answer(api, grant, (&headers, process), message).await?;
             Ok(respond_stateless(&id, outcome))
         }
         Err(failure) => Ok(respond_stateless(&id, Err(failure))),

@@ -51,8 +51,9 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
     if let Some(parent) = trace::of(request.headers()) {
         parent.note(&span);
     }
-    let host = framing::names_its_host(request.version(), request.headers());
-    let response = match host {
+    let framed = framing::names_its_host(request.version(), request.headers())
+        .and_then(|()| framing::expects_what_is_known(request.headers()));
+    let response = match framed {
         Ok(()) => next.run(request).instrument(span.clone()).await,
         Err(error) => error.into_response(),
     };

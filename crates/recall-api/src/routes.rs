@@ -1,6 +1,7 @@
 //! The routes and the order in which a request is checked.
 
 mod agents;
+mod answer;
 mod batch;
 mod exchange;
 mod keys;
@@ -9,7 +10,7 @@ mod query;
 
 pub(crate) use agents::MAX_LISTED as MAX_AGENTS_LISTED;
 pub(crate) use batch::MAX_ITEMS;
-pub(crate) use memory::{OPERATIONS, call, writer};
+pub(crate) use memory::{OPERATIONS, args, call, writer};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -66,6 +67,9 @@ async fn v1(State(api): State<Api>, request: Request) -> Response {
             Err(error) => return error.into_response(),
         },
     };
+    if let Err(error) = query::known_at(&path, request.method(), request.uri()) {
+        return error.into_response();
+    }
     let answer = match path.split_once('/') {
         None if path == "agents" => agents::handle(&api, &grant, None, request).await,
         Some(("agents", rest)) => agents::handle(&api, &grant, Some(rest), request).await,

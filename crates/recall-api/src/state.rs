@@ -43,6 +43,8 @@ pub struct Services {
     pub hosts: Hosts,
     /// What keeps it all, as traces name it.
     pub backend: &'static str,
+    /// Whether traces name namespaces as they are, and not by a hash.
+    pub names_namespaces: bool,
     /// The version that `initialize` reports.
     pub version: &'static str,
     /// What is counted.
@@ -70,6 +72,7 @@ impl Services {
             surface: self.memory.surface(),
             backend: self.backend,
             namespace,
+            named: self.names_namespaces,
         }
     }
 }

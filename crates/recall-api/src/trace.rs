@@ -61,21 +61,27 @@ pub(crate) struct Place<'a> {
     pub(crate) surface: Surface,
     pub(crate) backend: &'static str,
     pub(crate) namespace: &'a Namespace,
+    /// Whether its name may be told.
+    pub(crate) named: bool,
 }
 
 impl Place<'_> {
+    /// What stands for the namespace: its name may say whose memory it is, so that it is told only
+    /// where an operator wants it.
+    fn store_id(&self) -> String {
+        if self.named {
+            return self.namespace.to_string();
+        }
+        let mut digest = hex::encode(Sha256::digest(self.namespace.as_str()));
+        digest.truncate(16);
+        digest
+    }
+
     fn note(&self, span: &Span) {
         if span.is_disabled() {
             return;
         }
-        // Its name may say whose memory it is.
-        let digest = Sha256::digest(self.namespace.as_str());
-        let id: String = digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        span.record("gen_ai.memory.store.id", id);
+        span.record("gen_ai.memory.store.id", self.store_id());
         span.record("recall.backend", self.backend);
         let surface = match self.surface {
             Surface::Typed => "typed",

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::args::{ConnectArgs, ServerArgs};
 use crate::output::say;
-use crate::session::Session;
+use crate::session::{Repeat, Session};
 
 use lines::{Line, read_line, write_lines};
 use message::Message;
@@ -43,7 +43,7 @@ pub(crate) async fn run(server: &ServerArgs, arguments: &ConnectArgs) -> anyhow:
     if arguments.eager {
         session.prepare().await?;
     }
-    let bridge = Bridge::new(session);
+    let bridge = Bridge::new(session, own_name()?);
     let outcome = tokio::select! {
         outcome = bridge.pump(tokio::io::stdin(), tokio::io::stdout()) => outcome,
         () = terminated() => Ok(()),
@@ -63,11 +63,25 @@ async fn terminated() {
     }
 }
 
+static PROCESS: HeaderName = HeaderName::from_static("recall-process");
+static LEAVES: HeaderName = HeaderName::from_static("recall-leaves");
+
+/// A name that no other process has.
+fn own_name() -> anyhow::Result<HeaderValue> {
+    let mut random = [0u8; 16];
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
+    let name = format!("{:032x}", u128::from_ne_bytes(random));
+    Ok(HeaderValue::try_from(name)?)
+}
+
 #[derive(Debug, Clone)]
 struct Bridge {
     session: Arc<Session>,
-    /// Agents resumed through this very process.
-    held: Arc<Mutex<BTreeSet<String>>>,
+    /// Agents resumed through this very process; `None` is the one that the key is for.
+    held: Arc<Mutex<BTreeSet<Option<String>>>>,
+    /// The name that this process has for itself: the server goes by it to tell whether another
+    /// process of the session still works on an agent when this one ends.
+    name: HeaderValue,
     /// Calls that the client may call off, by id: those of the revision without a handshake, where
     /// that ends the call. In the others it is a message like any other.
     under_way: Arc<StdMutex<HashMap<String, oneshot::Sender<()>>>>,
@@ -76,8 +90,9 @@ struct Bridge {
 }
 
 impl Bridge {
-    fn new(session: Arc<Session>) -> Self {
+    fn new(session: Arc<Session>, name: HeaderValue) -> Self {
         Self {
+            name,
             session,
             held: Arc::default(),
             under_way: Arc::default(),
@@ -179,11 +194,14 @@ impl Bridge {
     /// Passes a message on and its answer back.
     async fn pass(&self, message: &Message) -> Option<String> {
         let headers = message.stateless.as_ref();
-        let headers = headers.map(headers::Repeated::to_headers);
+        let mut headers = headers
+            .map(headers::Repeated::to_headers)
+            .unwrap_or_default();
+        headers.insert(PROCESS.clone(), self.name.clone());
         let call = self.session.call_with(
             Method::POST,
             "/mcp",
-            headers.unwrap_or_default(),
+            headers,
             message.body.clone(),
             message.repeat,
         );
@@ -232,7 +250,8 @@ impl Bridge {
         }
     }
 
-    /// Lets go of what this process holds, so that the next one need not wait.
+    /// Lets go of what this process holds and no other of its session works on, so that the next
+    /// owner need not wait.
     async fn release(&self) {
         let held = std::mem::take(&mut *self.held.lock().await);
         let all = async {
@@ -241,11 +260,21 @@ impl Bridge {
                     "jsonrpc": "2.0", "id": 0, "method": "tools/call",
                     "params": { "name": "agent_release", "arguments": { "agent_id": agent } },
                 });
-                if let Err(failure) = self
-                    .session
-                    .call(Method::POST, "/mcp", Bytes::from(call.to_string()))
-                    .await
-                {
+                let leaves = HeaderValue::from_static("true");
+                let headers = [
+                    (PROCESS.clone(), self.name.clone()),
+                    (LEAVES.clone(), leaves),
+                ];
+                let body = Bytes::from(call.to_string());
+                let call = self.session.call_with(
+                    Method::POST,
+                    "/mcp",
+                    headers.into_iter().collect(),
+                    body,
+                    Repeat::Safe,
+                );
+                if let Err(failure) = call.await {
+                    let agent = agent.as_deref().unwrap_or("of this key");
                     say(&format!(
                         "recall connect: agent {agent} was not released: {failure}"
                     ));

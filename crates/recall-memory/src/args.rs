@@ -9,11 +9,15 @@ use crate::value::Value;
 
 /// The arguments of an operation: one JSON object.
 #[derive(Clone, Debug, Default)]
-pub struct Args(Map<String, Json>);
+pub struct Args {
+    map: Map<String, Json>,
+    /// Fields that the caller may send and that were read before.
+    taken: &'static [&'static str],
+}
 
 impl From<Map<String, Json>> for Args {
     fn from(map: Map<String, Json>) -> Self {
-        Self(map)
+        Self { map, taken: &[] }
     }
 }
 
@@ -28,7 +32,7 @@ impl Args {
             return Ok(Self::default());
         }
         match serde_json::from_slice(body) {
-            Ok(Json::Object(map)) => Ok(Self(map)),
+            Ok(Json::Object(map)) => Ok(map.into()),
             Ok(Json::Null) => Ok(Self::default()),
             Ok(_) => Err(Error::invalid("arguments must be a JSON object")),
             Err(error) => Err(Error::invalid(format!(
@@ -37,9 +41,15 @@ impl Args {
         }
     }
 
+    /// Names fields that were taken out already, so that a refusal of an unknown one lists them too.
+    #[must_use]
+    pub fn beside(self, taken: &'static [&'static str]) -> Self {
+        Self { taken, ..self }
+    }
+
     /// Starts reading; a field that `known` does not list is refused.
     pub(crate) fn read(self, known: &[&str]) -> Result<Fields, Error> {
-        Fields::new(self.0, "", known)
+        Fields::new(self.map, "", known, self.taken)
     }
 }
 
@@ -52,11 +62,16 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    fn new(map: Map<String, Json>, path: &str, known: &[&str]) -> Result<Self, Error> {
+    fn new(
+        map: Map<String, Json>,
+        path: &str,
+        known: &[&str],
+        taken: &[&str],
+    ) -> Result<Self, Error> {
         match map.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => {
                 let name: String = name.chars().take(64).collect();
-                let known = match known {
+                let known = match [known, taken].concat().as_slice() {
                     [] => "none is taken here".to_owned(),
                     known => format!("known are {}", known.join(", ")),
                 };
@@ -214,7 +229,7 @@ impl Fields {
         for (at, item) in list.into_iter().enumerate() {
             let path = format!("{}{name}[{at}]", self.path);
             match item {
-                Json::Object(map) => read.push(Self::new(map, &format!("{path}."), known)?),
+                Json::Object(map) => read.push(Self::new(map, &format!("{path}."), known, &[])?),
                 other => {
                     return Err(Error::invalid(format!(
                         "{path} must be an object, got {}",

@@ -5,6 +5,7 @@ mod cache;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -238,6 +239,19 @@ impl Memory {
             })
         };
         self.look(ns, usage).await
+    }
+
+    /// What one namespace may hold.
+    #[must_use]
+    pub fn quota(&self) -> Quota {
+        self.0.cache.quota
+    }
+
+    /// The bytes of what others keep in a namespace beside its memory. They count towards what it may
+    /// hold; whoever keeps it counts them here.
+    #[must_use]
+    pub fn beside(&self, ns: &Namespace) -> Arc<AtomicU64> {
+        self.0.cache.beside(ns)
     }
 
     /// Figures about the views.

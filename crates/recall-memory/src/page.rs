@@ -2,38 +2,40 @@
 
 use std::fmt;
 
-use sha2::{Digest as _, Sha256};
+use sha2::{Digest, Sha256};
 
 use crate::event::Event;
-use crate::fold::Believed;
+use crate::fold::{Belief, Believed};
 use crate::view::Pair;
 
-/// The last row of a page: a belief by its pair and the event since which it is believed, as the view
-/// numbers them. The log numbers
-/// them alike on every server and after every start, so that a page may be asked of any of them.
+/// Which listing a page is of: what a request asks for, but for how much of it at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listing(u32);
+
+impl Listing {
+    /// The listing of a request, by all that it says.
+    pub(crate) fn of(operation: &str, said: &[Option<&str>]) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(operation);
+        for text in said {
+            // No text holds these signs.
+            digest.update(if text.is_some() { "\0=" } else { "\0-" });
+            digest.update(text.unwrap_or_default());
+        }
+        let digest: [u8; 32] = digest.finalize().into();
+        let [a, b, c, d, ..] = digest;
+        Self(u32::from_be_bytes([a, b, c, d]))
+    }
+}
+
+/// The last row of a page: a belief by its pair and the event since which it is believed, or an event
+/// by its pair and its own place, as the view numbers them. The log numbers them alike on every server
+/// and after every start, so that a page may be asked of any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) pair: u32,
     pub(crate) slot: u32,
     pub(crate) listing: Listing,
-}
-
-/// What a listing is of, as a number: in another one the same row has another place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Listing(u32);
-
-impl Listing {
-    /// By the kind of a listing and what it was asked for, each as a text.
-    pub(crate) fn of(asked: &[&str]) -> Self {
-        let mut hash = Sha256::new();
-        for part in asked {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part.as_bytes());
-        }
-        let digest = hash.finalize();
-        let bytes = digest.iter().take(4);
-        Self(bytes.fold(0, |number, byte| number << 8 | u32::from(*byte)))
-    }
 }
 
 impl Cursor {
@@ -43,13 +45,19 @@ impl Cursor {
             let plain = text.bytes().all(|byte| byte.is_ascii_hexdigit());
             u32::from_str_radix(text, 16).ok().filter(|_| plain)
         };
-        let (pair, rest) = text.strip_prefix('p')?.split_once('-')?;
-        let (slot, listing) = rest.split_once('-')?;
-        Some(Self {
-            pair: number(pair)?,
-            slot: number(slot)?,
-            listing: Listing(number(listing)?),
+        let mut parts = text.strip_prefix('p')?.split('-').map(number);
+        let (pair, slot, listing) = (parts.next()??, parts.next()??, parts.next()??);
+        parts.next().is_none().then_some(Self {
+            pair,
+            slot,
+            listing: Listing(listing),
         })
+    }
+
+    /// Whether a row of its pair was on this page or an earlier one: the order of rows is that of
+    /// their events, and an event stays.
+    pub(crate) fn covers(self, pair: &Pair, event: Option<&Event>) -> bool {
+        event.map(Event::order) <= pair.event(self.slot).map(Event::order)
     }
 }
 
@@ -77,10 +85,8 @@ impl Skip {
             return believed.len();
         }
         self.0 = None;
-        let order = |slot| pair.event(slot).map(Event::order);
-        let last = order(cursor.slot);
-        let shown = believed.iter().filter(|belief| order(belief.since) <= last);
-        shown.count()
+        let shown = |belief: &&Belief| cursor.covers(pair, pair.event(belief.since));
+        believed.iter().filter(shown).count()
     }
 }
 
@@ -91,7 +97,7 @@ mod tests {
     #[test]
     fn a_cursor_is_read_as_it_was_written() {
         for (pair, slot) in [(0, 0), (7, 300), (u32::MAX, u32::MAX)] {
-            let listing = Listing::of(&["recall", "user", ""]);
+            let listing = Listing::of("recall", &[Some("u"), None]);
             let cursor = Cursor {
                 pair,
                 slot,
@@ -110,13 +116,24 @@ mod tests {
             "x1-1",
             "p1-1",
             "p1-1-1-1",
-            "p1-1-",
             "p123456789-1-1",
             "p1-1-1 ",
         ] {
             assert_eq!(Cursor::parse(odd), None, "{odd:?}");
         }
-        // What is asked for is told apart part by part.
-        assert_ne!(Listing::of(&["ab", ""]), Listing::of(&["a", "b"]));
+    }
+
+    #[test]
+    fn listings_are_told_apart_by_all_that_is_said() {
+        let one = Listing::of("recall", &[Some("u"), None]);
+        assert_eq!(one, Listing::of("recall", &[Some("u"), None]));
+        for other in [
+            Listing::of("history", &[Some("u"), None]),
+            Listing::of("recall", &[None, Some("u")]),
+            Listing::of("recall", &[Some("u"), Some("")]),
+            Listing::of("recall", &[Some("v"), None]),
+        ] {
+            assert_ne!(one, other);
+        }
     }
 }

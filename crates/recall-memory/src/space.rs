@@ -22,6 +22,8 @@ pub(crate) struct Space {
     registry: Arc<Registry>,
     freshness: Duration,
     pub(crate) quota: Quota,
+    /// The bytes of what is kept in the namespace beside its memory.
+    pub(crate) beside: Arc<AtomicU64>,
     view: RwLock<Option<View>>,
     /// Held by whoever talks to the store about this namespace's log, so that all others wait for
     /// one answer.
@@ -90,7 +92,7 @@ impl Space {
         store: Arc<dyn Store>,
         registry: Arc<Registry>,
         freshness: Duration,
-        quota: Quota,
+        (quota, beside): (Quota, Arc<AtomicU64>),
         ledger: Arc<Ledger>,
     ) -> Self {
         Self {
@@ -99,6 +101,7 @@ impl Space {
             registry,
             freshness,
             quota,
+            beside,
             view: RwLock::new(None),
             follow: tokio::sync::Mutex::new(()),
             begun: AtomicU64::new(0),

@@ -11,6 +11,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -21,9 +22,7 @@ use tokio::time::Instant;
 use crate::error::{Error, repeat};
 use crate::event::Placed;
 use crate::limits::{MAX_COMMIT_EVENTS, MAX_GATHERING, MAX_WAITING_WRITES, MAX_WRITE_TRIES};
-use crate::plan::{
-    Author, Change, Outcome, Plan, Quota, Room, Stamp, Touch, plan, touches, weight,
-};
+use crate::plan::{Author, Change, Outcome, Plan, Room, Stamp, Touch, plan, touches, weight};
 use crate::space::Space;
 use crate::view::View;
 
@@ -290,7 +289,10 @@ impl Drop for Idle<'_> {
 /// Decides, commits and applies one batch.
 async fn commit(space: &Space, clock: &Arc<dyn Clock>, jobs: Vec<Job>) {
     for _ in 0..MAX_WRITE_TRIES {
-        let decided = space.read(|view| decide(view, clock, &jobs, space.quota));
+        let decided = space.read(|view| {
+            let room = Room::new(space.quota, view, space.beside.load(Ordering::Relaxed));
+            decide(view, clock, &jobs, room)
+        });
         let (plans, batch, known) = match decided {
             Ok(decided) => decided,
             Err(error) => return refuse(jobs, &error),
@@ -340,10 +342,9 @@ fn decide(
     view: &View,
     clock: &Arc<dyn Clock>,
     jobs: &[Job],
-    quota: Quota,
+    mut room: Room,
 ) -> (Plans, Batch, Revision) {
     let mut stamp = Stamp::new(clock.now(), view, Author::nobody());
-    let mut room = Room::new(quota, view);
     let plans: Plans = jobs
         .iter()
         .map(|job| {

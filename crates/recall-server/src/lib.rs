@@ -19,6 +19,7 @@ mod spoken;
 mod start;
 mod stores;
 mod tls;
+mod untaken;
 
 pub use config::{
     Backend, Config, ConfigError, Kubernetes, Model, Origin, ServiceAccount, Settings, Shared,

@@ -1,15 +1,16 @@
 //! Accepting connections, bounding what a slow one may cost, and draining.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use http::Request;
+use http::{Request, Version};
 use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use hyper_util::service::TowerToHyperService;
 use recall_api::Peer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,6 +21,7 @@ use tower::ServiceExt;
 
 use crate::spoken::Spoken;
 use crate::tls::Tls;
+use crate::untaken::Untaken;
 
 /// A client that takes longer to send a request's head is cut off.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -129,20 +131,31 @@ impl Connection {
     }
 
     async fn talk(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let peer = self.peer;
-        let service = self
-            .router
-            .map_request(move |mut request: Request<Incoming>| {
-                request.extensions_mut().insert(peer);
-                request
-            });
-        let service = TowerToHyperService::new(service);
+        let (peer, router, untaken) = (self.peer, self.router, Untaken::default());
+        let watch = untaken.clone();
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            let (router, watch) = (router.clone(), watch.clone());
+            async move {
+                let streams = request.version() == Version::HTTP_2;
+                let answer = router.oneshot(request).await?;
+                Ok::<_, Infallible>(match streams {
+                    true => answer.map(|body| watch.watch(body)),
+                    false => answer,
+                })
+            }
+        });
         let connection = self
             .server
             .serve_connection(TokioIo::new(Spoken::new(stream)), service)
             .into_owned();
-        if let Err(error) = self.watcher.watch(connection).await {
-            tracing::debug!(error, "a connection ended early");
+        tokio::select! {
+            ended = self.watcher.watch(connection) => if let Err(error) = ended {
+                tracing::debug!(error, "a connection ended early");
+            },
+            () = untaken.stalled() => {
+                tracing::debug!("a client that takes no answer was hung up on");
+            }
         }
     }
 }

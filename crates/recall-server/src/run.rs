@@ -33,6 +33,8 @@ use crate::tls::Tls;
 const MEASURE_PERIOD: Duration = Duration::from_secs(15);
 /// How often a bootstrap key is tried to be registered while the store is away.
 const REGISTER_AGAIN: Duration = Duration::from_secs(1);
+/// How long the leases of before may keep a server from answering. The rest is taken up beside.
+const TAKE_UP: Duration = Duration::from_secs(5);
 /// How often dead keys are erased.
 const SWEEP_PERIOD: Duration = Duration::from_secs(60);
 
@@ -105,6 +107,7 @@ impl Server {
                 config.listen.ip().is_loopback(),
             ),
             backend: opened.kind,
+            names_namespaces: config.trace_namespaces,
             version: env!("CARGO_PKG_VERSION"),
             metrics,
         });
@@ -168,6 +171,10 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
         beside.spawn(watch.run());
     }
     if let Some(agents) = api.agents.clone() {
+        if opened.store.capabilities().exclusive {
+            take_up(&agents).await;
+        }
+        beside.spawn(agents.clone().watch_for_ever());
         beside.spawn(measure_for_ever(agents, actions));
     }
     if let Some(tls) = &tls {
@@ -195,6 +202,15 @@ pub async fn run(server: Server, stop: CancellationToken) -> Result<(), Failure>
     admin
         .await
         .map_err(|error| Failure::Unavailable(format!("the admin listener failed: {error}")))
+}
+
+/// Before anybody may call: what a live owner held stays its own over a restart.
+async fn take_up(agents: &Agents) {
+    match tokio::time::timeout(TAKE_UP, agents.take_up()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the leases of before were not all taken up"),
+        Err(_) => tracing::warn!("the leases of before are still being taken up"),
+    }
 }
 
 async fn measure_for_ever(agents: Agents, metrics: recall_agent::Metrics) {

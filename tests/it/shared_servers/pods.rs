@@ -3,7 +3,7 @@
 use recall_e2e::world::{PodSpec, World};
 use recall_testkit::FakeCluster;
 
-use super::super::agents::call;
+use super::super::agents::{call, ends, lease};
 use super::*;
 
 /// Servers that exchange tokens of one cluster's pods.
@@ -61,9 +61,48 @@ impl Clustered {
 }
 
 on_each_store![
+    another_server_keeps_up_the_lease_of_a_silent_pod_when_the_one_that_did_is_killed,
     a_deleted_pods_key_and_lease_end_on_every_server,
     while_the_store_is_down_no_key_is_handed_out_and_nobody_is_told_401,
 ];
+
+async fn another_server_keeps_up_the_lease_of_a_silent_pod_when_the_one_that_did_is_killed(
+    kind: Kind,
+) {
+    let Some(clustered) = Clustered::start(kind).await else {
+        return;
+    };
+    let fleet = &clustered.fleet;
+    let mine = clustered.pod_key("coder-1", 0).await;
+    let other = clustered.pod_key("coder-2", 1).await;
+    let resume = json!({ "lease_ttl_seconds": 5 });
+    call(&fleet.http, &fleet.url(0), &mine, "agent_resume", resume)
+        .await
+        .expect("it is free");
+    let first = lease(&fleet.http, &fleet.url(1), &fleet.admin).await;
+    fleet.kill(0);
+    let (began, mut now) = (Instant::now(), first.clone());
+    while ends(&now) < ends(&first) + 3 * Duration::from_secs(5) {
+        assert!(began.elapsed() < DEADLINE, "nobody renews {now}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        now = lease(&fleet.http, &fleet.url(1), &fleet.admin).await;
+    }
+    assert_eq!(now["epoch"], first["epoch"]);
+    let refusal = call(
+        &fleet.http,
+        &fleet.url(2),
+        &other,
+        "agent_resume",
+        json!({}),
+    )
+    .await;
+    let refusal = refusal.expect_err("the owner is alive");
+    assert!(refusal.contains("lease is held"), "{refusal}");
+    let turn = json!({ "role": "user", "content": "x" });
+    call(&fleet.http, &fleet.url(1), &mine, "record_turn", turn)
+        .await
+        .expect("it owns the agent still");
+}
 
 async fn a_deleted_pods_key_and_lease_end_on_every_server(kind: Kind) {
     let Some(clustered) = Clustered::start(kind).await else {

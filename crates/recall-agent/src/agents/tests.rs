@@ -3,7 +3,9 @@
 mod model;
 mod operator;
 mod ownership;
+mod processes;
 mod tools;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,6 +142,7 @@ fn session(kind: SessionKind, label: &str) -> Session {
         kind,
         key: Some(format!("key-of-{label}")),
         label: label.to_owned(),
+        process: None,
     }
 }
 

@@ -4,15 +4,17 @@ use std::fmt;
 
 use recall_agent::{Agents, Session, SessionKind, Tool};
 use recall_keys::Grant;
-use recall_memory::{Answer, Args, Operation};
+use recall_memory::{Answer, Operation};
 use serde_json::{Map, Value, json};
 use tracing::Instrument;
 
+use super::process::Process;
 use super::tools;
 use crate::arguments;
 use crate::auth;
+use crate::bounds;
 use crate::error::ApiError;
-use crate::routes::{self, writer};
+use crate::routes::{self, args, writer};
 use crate::state::Api;
 use crate::trace;
 
@@ -34,6 +36,7 @@ impl fmt::Display for UnknownTool {
 pub(super) async fn call(
     api: &Api,
     grant: &Grant,
+    process: &Process,
     mut params: Map<String, Value>,
 ) -> Result<Result<Value, UnknownTool>, ApiError> {
     let name = match params.remove("name") {
@@ -43,7 +46,7 @@ pub(super) async fn call(
     let tool = known(api, &name);
     trace::mcp("tools/call", tool.as_ref().map(Known::name));
     match tool {
-        Some(tool) => run(api, grant, tool, params).await.map(Ok),
+        Some(tool) => run(api, grant, process, tool, params).await.map(Ok),
         None => Ok(Err(UnknownTool(
             name.chars().take(MAX_NAME_CHARS).collect(),
         ))),
@@ -53,6 +56,7 @@ pub(super) async fn call(
 async fn run(
     api: &Api,
     grant: &Grant,
+    process: &Process,
     tool: Known<'_>,
     mut params: Map<String, Value>,
 ) -> Result<Value, ApiError> {
@@ -67,13 +71,14 @@ async fn run(
     };
     let namespace = auth::namespace(grant)?;
     let _place = api.bounds.pools.memory.enter().await?;
-    if let Some(refusal) = beyond(api, grant, &tool, &arguments).await? {
-        return Ok(refusal);
-    }
+    let _turn = match begin(api, grant, &tool, &arguments).await? {
+        Ok(turn) => turn,
+        Err(refusal) => return Ok(refusal),
+    };
     match tool {
         Known::Memory(tool) => {
             let operation = tool.operation;
-            let args = Args::from(arguments);
+            let args = args(grant, operation, arguments);
             let writer = writer(grant, named);
             let answer = routes::call(api, namespace, &writer, operation, args).await;
             memory_answer(operation, answer)
@@ -83,11 +88,16 @@ async fn run(
             if let Some(agent) = &grant.agent {
                 arguments.insert("agent_id".to_owned(), agent.clone().into());
             }
-            let session = session(grant);
+            let session = session(grant, process);
             let agent = arguments.get("agent_id").and_then(Value::as_str);
             let agent = agent.and_then(|agent| agent.parse().ok());
             let span = trace::agent(tool, agent.as_ref(), api.place(namespace));
-            let answer = agents.call(namespace, &session, tool, arguments);
+            let answer = async {
+                match (tool, process.leaves) {
+                    (Tool::Release, true) => agents.leave(namespace, &session, arguments).await,
+                    _ => agents.call(namespace, &session, tool, arguments).await,
+                }
+            };
             let answer = answer.instrument(span.clone()).await;
             if let Err(error) = &answer {
                 span.record("error.type", error.code());
@@ -97,13 +107,14 @@ async fn run(
     }
 }
 
-/// The refusal of a call that takes an agent more than its namespace may have.
-async fn beyond(
+/// Refuses a call that takes an agent more than its namespace may have; else answers what is to be
+/// held until the call is done.
+async fn begin(
     api: &Api,
     grant: &Grant,
     tool: &Known<'_>,
     arguments: &Map<String, Value>,
-) -> Result<Option<Value>, ApiError> {
+) -> Result<Result<Option<bounds::Turn>, Value>, ApiError> {
     let namespace = auth::namespace(grant)?;
     let within = match tool {
         // Only taking an agent can be the first of it; every other tool needs an owner.
@@ -115,14 +126,14 @@ async fn beyond(
             match named.and_then(|agent| agent.parse().ok()) {
                 Some(agent) => api.bounds.begin(agents, namespace, &agent).await,
                 // The tool itself says what is wrong with it.
-                None => Ok(()),
+                None => Ok(None),
             }
         }
-        Known::Memory(_) | Known::Agent(..) => Ok(()),
+        Known::Memory(_) | Known::Agent(..) => Ok(None),
     };
     match within {
-        Ok(()) => Ok(None),
-        Err(error) if error.code == "quota_exceeded" => Ok(Some(refusal(&coded(&error)))),
+        Ok(turn) => Ok(Ok(turn)),
+        Err(error) if error.code == "quota_exceeded" => Ok(Err(refusal(&coded(&error)))),
         Err(error) => Err(error),
     }
 }
@@ -151,7 +162,7 @@ fn known<'a>(api: &'a Api, name: &str) -> Option<Known<'a>> {
 
 /// Whom an agent belongs to once this key resumes it: the pod, so that all its processes and later
 /// keys are one owner; else the session that the key carries; else the key.
-fn session(grant: &Grant) -> Session {
+fn session(grant: &Grant, process: &Process) -> Session {
     let key = grant.key.as_ref().map(|key| key.as_str().to_owned());
     let (kind, label) = match (&grant.pod_uid, &grant.session, &key) {
         (Some(uid), pod, _) => (
@@ -162,7 +173,12 @@ fn session(grant: &Grant) -> Session {
         (None, None, Some(key)) => (SessionKind::Key(key.clone()), format!("key {key}")),
         (None, None, None) => (SessionKind::Fixed, "a fixed key".to_owned()),
     };
-    Session { kind, key, label }
+    Session {
+        kind,
+        key,
+        label,
+        process: process.name.clone(),
+    }
 }
 
 fn memory_answer(

@@ -10,6 +10,7 @@ use tracing::Instrument;
 use super::call::{self, UnknownTool};
 use super::failure::Failure;
 use super::message::Incoming;
+use super::process::Process;
 use super::{OTHER, Outcome, instructions, revision, tools};
 use crate::auth;
 use crate::error::ApiError;
@@ -21,6 +22,7 @@ const METHODS: &str = "initialize, ping, tools/list and tools/call";
 pub(super) async fn answer(
     api: &Api,
     grant: &Arc<Grant>,
+    process: Process,
     message: Incoming,
 ) -> Result<Outcome, ApiError> {
     trace::mcp(known(&message.method), None);
@@ -29,13 +31,13 @@ pub(super) async fn answer(
             .await
             .map(Ok),
         "ping" => Ok(Ok(json!({}))),
-        "tools/list" => Ok(Ok(json!({ "tools": tools::list(api) }))),
+        "tools/list" => Ok(Ok(json!({ "tools": tools::list(api, grant) }))),
         "tools/call" => match message.params {
             Some(Value::Object(params)) if params.get("name").is_none_or(Value::is_string) => {
                 let (api, grant) = (api.clone(), Arc::clone(grant));
                 // Here a client that hangs up has not called anything off: what it began runs to
                 // its end.
-                let call = async move { call::call(&api, &grant, params).await };
+                let call = async move { call::call(&api, &grant, &process, params).await };
                 let call = tokio::spawn(call.in_current_span());
                 finished(call.await)
             }

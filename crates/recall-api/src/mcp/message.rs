@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use crate::body::{self, describe};
+use crate::strict::{self, Members, Strict};
 
 /// The key of a request's own metadata that names the revision it speaks.
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -40,6 +41,8 @@ impl From<Failure> for Unread {
     }
 }
 
+type Named<'a> = HashMap<String, &'a RawValue>;
+
 impl Incoming {
     /// Reads one message. Batches are not part of the protocol.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Unread> {
@@ -50,7 +53,10 @@ impl Incoming {
             return Err(Unread { id, failure });
         }
         let read = |name: &str| {
-            let value = members.get(name).map(|raw| serde_json::from_str(raw.get()));
+            let value = members.get(name).map(|raw| {
+                let read = serde_json::from_str(raw.get());
+                read.map(|Strict(value)| value)
+            });
             value.transpose().map_err(|error| Unread {
                 id: id.clone(),
                 failure: Failure::parse(format!("{name}: {}", describe(&error))),
@@ -59,7 +65,10 @@ impl Incoming {
         let method = match read("method")? {
             Some(Value::String(method)) => method,
             None => String::new(),
-            Some(_) => return Err(Failure::parse("method: must be a string").into()),
+            Some(_) => {
+                let failure = Failure::parse("method: must be a string");
+                return Err(Unread { id, failure });
+            }
         };
         let params = read("params")?.filter(|params: &Value| !params.is_null());
         let says = |name: &str| members.contains_key(name);
@@ -93,9 +102,25 @@ impl Incoming {
     }
 }
 
-/// The members of the object that a body is, as they were written; of two with one name the later
-/// counts.
-fn members(body: &[u8]) -> Result<HashMap<String, &RawValue>, Failure> {
+/// The members of the object that a body is, as they were written.
+fn members(body: &[u8]) -> Result<Named<'_>, Unread> {
+    let Members(members) = {
+        let members = read_members(body)?;
+        if let Some(name) = members.doubled() {
+            let failure = Failure::parse(strict::doubled(name));
+            let mut ids = members.0.iter().filter(|(name, _)| name == "id");
+            let id = match (ids.next(), ids.next()) {
+                (Some((_, id)), None) => Some(RawValue::to_owned(id)),
+                _ => None,
+            };
+            return Err(Unread { id, failure });
+        }
+        members
+    };
+    Ok(members.into_iter().collect())
+}
+
+fn read_members(body: &[u8]) -> Result<Members<&RawValue>, Failure> {
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     match (first, serde_json::from_slice(body)) {
         (Some(b'{'), Ok(members)) => Ok(members),
@@ -157,7 +182,13 @@ mod tests {
         ] {
             check(&format!(r#"{{"id":{id},"method":"ping"}}"#), Some(id), true);
         }
-        check(r#"{"id":1,"id":2,"method":"ping"}"#, Some("2"), true);
+        check(r#"{"id":1,"id":2,"method":"ping"}"#, None, false);
+        check(r#"{"id":7,"method":"ping","method":"x"}"#, Some("7"), false);
+        check(
+            r#"{"id":7,"method":"x","params":{"a":1,"a":2}}"#,
+            Some("7"),
+            false,
+        );
         check(r#"{"method":"ping"}"#, None, true);
         check(
             r#"{"id":7,"method":"x","params":{"a":"\ud800"}}"#,
@@ -171,7 +202,7 @@ mod tests {
         );
         let deep = "[".repeat(70) + &"]".repeat(70);
         check(&format!(r#"{{"id":7,"params":{deep}}}"#), Some("7"), false);
-        check(r#"{"id":7,"method":5}"#, None, false);
+        check(r#"{"id":7,"method":5}"#, Some("7"), false);
         check(r#"{"id":7,"#, None, false);
         check(r#"[{"id":7,"method":"ping"}]"#, None, false);
         check(r#"{"id":7,"method":"ping"} x"#, None, false);

@@ -8,6 +8,7 @@ use super::call;
 use super::failure::Failure;
 use super::header::{self, Sent};
 use super::message::{CAPABILITIES_KEY, Incoming, VERSION_KEY};
+use super::process::Process;
 use super::{OTHER, Outcome, instructions, revision, tools};
 use crate::auth;
 use crate::error::ApiError;
@@ -24,7 +25,7 @@ const CACHE_SCOPE: &str = "private";
 pub(super) async fn answer(
     api: &Api,
     grant: &Grant,
-    headers: &HeaderMap,
+    (headers, process): (&HeaderMap, Process),
     message: Incoming,
 ) -> Result<Outcome, ApiError> {
     if let Err(failure) = admit(headers, &message) {
@@ -37,10 +38,10 @@ pub(super) async fn answer(
             let text = "cursor: the list of tools has one page";
             return Ok(Err(Failure::invalid_params(text)));
         }
-        "tools/list" => cached(json!({ "tools": tools::list(api) })),
+        "tools/list" => cached(json!({ "tools": tools::list(api, grant) })),
         "tools/call" => match message.params {
             Some(Value::Object(params)) if params.get("name").is_some_and(Value::is_string) => {
-                match call::call(api, grant, params).await? {
+                match call::call(api, grant, &process, params).await? {
                     Ok(result) => result,
                     Err(unknown) => {
                         return Ok(Err(Failure::invalid_params(unknown.to_string())));

@@ -6,6 +6,7 @@ mod text;
 mod typed;
 
 use recall_agent::Tool as AgentTool;
+use recall_keys::Grant;
 use recall_memory::{Operation, Surface};
 use serde_json::{Map, Value, json};
 
@@ -67,10 +68,24 @@ pub(crate) fn schemas(surface: Surface, operation: Operation) -> Option<(Value, 
     Some(((tool.schema)(), bare.unwrap_or(answer)))
 }
 
-/// The tools as `tools/list` shows them.
-pub(super) fn list(api: &Api) -> Vec<Value> {
+/// The tools as `tools/list` shows them to a key.
+pub(super) fn list(api: &Api, grant: &Grant) -> Vec<Value> {
     let (memory, agents) = (&api.memory, api.agents.is_some());
-    all(memory.surface(), agents, memory.reads_texts())
+    let mut tools = all(memory.surface(), agents, memory.reads_texts());
+    if grant.session.is_some() {
+        fix_session(&mut tools);
+    }
+    tools
+}
+
+/// Offers no choice of a session where the key says which one it is.
+fn fix_session(tools: &mut [Value]) {
+    for tool in tools {
+        let properties = tool.pointer_mut("/inputSchema/properties");
+        if let Some(properties) = properties.and_then(Value::as_object_mut) {
+            properties.remove("session");
+        }
+    }
 }
 
 /// The tools in a fixed order.
@@ -181,6 +196,17 @@ mod tests {
             assert_eq!(without, with[..without.len()]);
             assert_eq!(with.len() - without.len(), AgentTool::ALL.len());
             assert_eq!(with[without.len()]["name"], "agent_resume");
+        }
+    }
+
+    #[test]
+    fn a_key_with_a_session_of_its_own_is_offered_no_other() {
+        for surface in [Surface::Text, Surface::Typed] {
+            let mut tools = all(surface, true, false);
+            let offered = |tools: &[Value]| Value::from(tools).to_string().contains("\"session\":");
+            assert!(offered(&tools));
+            fix_session(&mut tools);
+            assert!(!offered(&tools), "{surface:?}");
         }
     }
 

@@ -6,6 +6,7 @@ use super::operation::{Access, Operation, answer, cursor, limit, parameter};
 use crate::routes::MAX_AGENTS_LISTED;
 
 const AGENT_ID: &str = "^[A-Za-z0-9._-]{1,128}$";
+const CURSOR: &str = "^[0-9a-f]{8}\\.[A-Za-z0-9._-]{1,128}$";
 
 /// An agent as it is listed.
 pub(super) fn summary() -> Value {
@@ -81,7 +82,7 @@ fn list() -> Operation {
     let one = json!({ "agents": [example()] });
     Operation {
         summary: "List agents",
-        parameters: vec![namespace(), limit(MAX_AGENTS_LISTED), cursor(AGENT_ID)],
+        parameters: vec![namespace(), limit(MAX_AGENTS_LISTED), cursor(CURSOR)],
         success: vec![(200, answer("A page of agents.", page, &[("one", one)]))],
         ..operation("get", "/v1/agents", "listAgents")
     }

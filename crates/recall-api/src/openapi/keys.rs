@@ -9,6 +9,7 @@ use super::operation::{Access, Operation, answer, body, cursor, empty, limit, pa
 /// What a duration looks like: numbers with units, or zero alone.
 const DURATION: &str = r"^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(h|ms?|s|[uµμ]s|ns))*)$";
 const KEY_ID: &str = "^[0-9a-f]{16}$";
+const CURSOR: &str = "^[0-9a-f]{8}\\.[0-9a-f]{16}$";
 
 /// A key without its secret.
 pub(super) fn record() -> Value {
@@ -151,7 +152,7 @@ fn mint() -> Operation {
 
 fn list() -> Operation {
     let state = json!({ "type": "string", "enum": ["live", "dead"] });
-    let mut parameters = vec![limit(MAX_LISTED), cursor(KEY_ID)];
+    let mut parameters = vec![limit(MAX_LISTED), cursor(CURSOR)];
     parameters.push(parameter(
         "query",
         "state",
@@ -159,7 +160,7 @@ fn list() -> Operation {
         state,
     ));
     parameters.extend(filters());
-    let page = json!({ "keys": [example(false)], "next_cursor": "0191a1b2c3d4e5f6" });
+    let page = json!({ "keys": [example(false)], "next_cursor": "6f1a09c2.0191a1b2c3d4e5f6" });
     Operation {
         summary: "List keys, oldest first",
         description: "For admin keys alone. Secrets are never listed.",

@@ -8,8 +8,8 @@ use recall_keys::Grant;
 use recall_store::{AgentId, Namespace};
 use serde_json::json;
 
-use super::keys::json_response;
-use super::query::Query;
+use super::answer::json_response;
+use super::query::{Listing, Query};
 use crate::auth;
 use crate::error::ApiError;
 use crate::state::Api;
@@ -50,20 +50,14 @@ async fn list(agents: &Agents, method: &Method, uri: &Uri) -> Result<Response, A
     let mut query = Query::parse(uri)?;
     let namespace = namespace(&mut query)?;
     let limit = query.limit(MAX_LISTED)?;
-    let cursor: Option<AgentId> = match query.take("cursor") {
-        None => None,
-        Some(cursor) => Some(
-            cursor
-                .parse()
-                .map_err(|_| ApiError::invalid("cursor: must be the next_cursor of a listing"))?,
-        ),
-    };
+    let listing = Listing::of("agents", &[Some(namespace.as_str())]);
+    let cursor: Option<AgentId> = query.cursor(&listing)?;
     query.nothing_left("namespace, limit, cursor")?;
     let after = cursor.as_ref().map(AgentId::as_str);
     let page = agents.list(&namespace, after, limit).await.map_err(told)?;
     let mut answer = json!({ "agents": page.agents });
     if let Some(next) = page.next {
-        answer["next_cursor"] = next.into();
+        answer["next_cursor"] = listing.cursor(&next).into();
     }
     Ok(json_response(StatusCode::OK, &answer))
 }

@@ -30,6 +30,7 @@ pub(super) async fn remember(
         return Err(ApiError::invalid(message));
     }
     let (mut results, mut last) = (Vec::with_capacity(items.len()), None);
+    let (mut passes, mut retry_after) = (false, None);
     for item in items {
         results.push(match one(api, grant, namespace, item).await {
             Ok((result, revision)) => {
@@ -37,12 +38,19 @@ pub(super) async fn remember(
                 json!({ "ok": true, "result": result })
             }
             Err(error) => {
+                // Under the same name the items may be tried again.
+                passes |= !error.lasts();
+                retry_after = retry_after.max(error.retry_after);
                 json!({ "ok": false, "error": { "code": error.code, "message": error.message } })
             }
         });
     }
     let body = json!({ "results": results }).to_string();
-    Ok(Kept::new(body, last))
+    Ok(Kept {
+        passes,
+        retry_after,
+        ..Kept::new(body, last)
+    })
 }
 
 async fn one(

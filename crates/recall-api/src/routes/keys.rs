@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use http::{HeaderValue, Method, StatusCode, Uri, header};
+use http::{Method, StatusCode, Uri};
 use jiff::Timestamp;
 use recall_keys::{
     Filter, Grant, KeyId, KeyRecord, MAX_LISTED, Minted, Reach, Spec, format_go, parse_go,
@@ -13,8 +12,9 @@ use recall_keys::{
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
+use super::answer::json_response;
 use super::exchange;
-use super::query::Query;
+use super::query::{Listing, Query};
 use crate::auth;
 use crate::body::{self, nothing_left, take_string};
 use crate::error::ApiError;
@@ -127,21 +127,15 @@ async fn list(api: &Api, uri: &Uri) -> Result<Response, ApiError> {
     let mut query = Query::parse(uri)?;
     let filter = filter(&mut query)?;
     let limit = query.limit(MAX_LISTED)?;
-    let cursor = query.take("cursor");
-    if cursor
-        .as_ref()
-        .is_some_and(|cursor| cursor.parse::<KeyId>().is_err())
-    {
-        return Err(ApiError::invalid(
-            "cursor: must be the next_cursor of a listing",
-        ));
-    }
+    let listing = listing(&filter);
+    let cursor: Option<KeyId> = query.cursor(&listing)?;
     query.nothing_left("limit, cursor, state, tenant, namespace, agent, pod_uid")?;
-    let page = api.keys.list(&filter, cursor.as_deref(), limit).await?;
+    let after = cursor.as_ref().map(KeyId::as_str);
+    let page = api.keys.list(&filter, after, limit).await?;
     let keys: Vec<_> = page.keys.iter().map(record_json).collect();
     let mut answer = json!({ "keys": keys });
     if let Some(next) = page.next {
-        answer["next_cursor"] = next.into();
+        answer["next_cursor"] = listing.cursor(&next).into();
     }
     Ok(json_response(StatusCode::OK, &answer))
 }
@@ -171,6 +165,18 @@ async fn revoke_matching(api: &Api, grant: &Grant, uri: &Uri) -> Result<Response
         StatusCode::OK,
         &json!({ "revoked": revoked }),
     ))
+}
+
+fn listing(filter: &Filter) -> Listing {
+    let live = filter.live.map(|live| if live { "live" } else { "dead" });
+    let said = [
+        filter.namespace.as_ref().map(|ns| ns.as_str()),
+        filter.tenant.as_deref(),
+        filter.agent.as_deref(),
+        filter.pod_uid.as_deref(),
+        live,
+    ];
+    Listing::of("keys", &said)
 }
 
 fn filter(query: &mut Query) -> Result<Filter, ApiError> {
@@ -238,11 +244,4 @@ fn whole_seconds(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second())
         .unwrap_or(at)
         .to_string()
-}
-
-pub(super) fn json_response(status: StatusCode, value: &Value) -> Response {
-    let mut response = (status, Bytes::from(value.to_string())).into_response();
-    let kind = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
 }

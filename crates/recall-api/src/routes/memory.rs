@@ -16,7 +16,7 @@ use crate::arguments;
 use crate::auth;
 use crate::body;
 use crate::bounds;
-use crate::error::ApiError;
+use crate::error::{ApiError, whole_seconds};
 use crate::idempotency::{Kept, Stamp};
 use crate::state::{Api, MAX_BODY_BYTES};
 use crate::trace;
@@ -122,10 +122,20 @@ pub(super) async fn one(
     mut arguments: Map<String, Value>,
 ) -> Result<Answer, ApiError> {
     let session = arguments::settle(&mut arguments, grant)?;
-    let (writer, args) = (writer(grant, session), Args::from(arguments));
+    let args = args(grant, operation, arguments);
+    let writer = writer(grant, session);
     call(api, namespace, &writer, operation, args)
         .await
         .map_err(Into::into)
+}
+
+/// The arguments of an operation, without those that say who asks.
+pub(crate) fn args(grant: &Grant, operation: Operation, arguments: Map<String, Value>) -> Args {
+    let args = Args::from(arguments);
+    match (operation, &grant.session) {
+        (Operation::Remember, None) => args.beside(&["session"]),
+        _ => args,
+    }
 }
 
 /// Does an operation and tells the trace and the counters how it went.
@@ -138,7 +148,13 @@ pub(crate) async fn call(
 ) -> Result<Answer, recall_memory::Error> {
     let place = api.place(namespace);
     let span = trace::operation(operation, place);
-    let answer = api.memory.call(namespace, writer, operation, args);
+    let answer = async {
+        // What agents keep counts towards what their namespace may hold.
+        if let (false, Some(agents)) = (operation.reads(), &api.agents) {
+            agents.weigh(namespace).await?;
+        }
+        api.memory.call(namespace, writer, operation, args).await
+    };
     let answer = answer.instrument(span.clone()).await;
     match &answer {
         Ok(answer) => {
@@ -184,6 +200,10 @@ fn respond(answer: Answer) -> Response {
 
 fn written(kept: Kept, again: bool) -> Response {
     let mut response = json(kept.body, kept.revision);
+    if let Some(time) = kept.retry_after {
+        let seconds = HeaderValue::from(whole_seconds(time));
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
     if again {
         let yes = HeaderValue::from_static("true");
         response.headers_mut().insert(REPLAYED.clone(), yes);

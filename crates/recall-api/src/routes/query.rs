@@ -1,10 +1,15 @@
 //! The query string of a listing.
 
 use std::collections::HashSet;
+use std::str::FromStr;
 
-use http::Uri;
+use http::{Method, Uri};
+use sha2::{Digest, Sha256};
 
 use crate::error::ApiError;
+
+/// How much of a listing's mark a cursor carries.
+const MARK: usize = 8;
 
 /// The parameters of a query string, taken one by one so that none goes unnoticed.
 pub(super) struct Query(Vec<(String, String)>);
@@ -38,6 +43,24 @@ impl Query {
         limit.ok_or_else(|| ApiError::invalid(format!("limit: must be from 1 to {most}")))
     }
 
+    /// `cursor`: the last row of the page before, if it is one of this very listing.
+    pub(super) fn cursor<T: FromStr>(&mut self, listing: &Listing) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.take("cursor") else {
+            return Ok(None);
+        };
+        let parts = text.split_once('.');
+        let read = parts.and_then(|(of, last)| Some((of, last.parse().ok()?)));
+        match read {
+            None => Err(ApiError::invalid(
+                "cursor: must be the next_cursor of a listing",
+            )),
+            Some((of, _)) if of != listing.0 => Err(ApiError::invalid(
+                "cursor: is of another listing: it goes with the request that gave it, all else alike",
+            )),
+            Some((_, last)) => Ok(Some(last)),
+        }
+    }
+
     pub(super) fn nothing_left(&self, known: &str) -> Result<(), ApiError> {
         match self.0.first() {
             None => Ok(()),
@@ -48,6 +71,55 @@ impl Query {
                 )))
             }
         }
+    }
+}
+
+/// Refuses parameters where a route takes none. Those that take some look at each.
+pub(super) fn known_at(path: &str, method: &Method, uri: &Uri) -> Result<(), ApiError> {
+    let first = path.split('/').next().unwrap_or_default();
+    let takes = match first {
+        "agents" => true,
+        "keys" => path == "keys" && *method != Method::POST,
+        _ => false,
+    };
+    match takes {
+        true => Ok(()),
+        false => none(uri),
+    }
+}
+
+/// Refuses every parameter.
+pub(super) fn none(uri: &Uri) -> Result<(), ApiError> {
+    match Query::parse(uri)?.0.first() {
+        None => Ok(()),
+        Some((name, _)) => {
+            let name = shown(name);
+            Err(ApiError::invalid(format!(
+                "{name}: unknown parameter; this route takes none"
+            )))
+        }
+    }
+}
+
+/// Which listing a page is of: all that its request says, but for how much of it at once.
+pub(super) struct Listing(String);
+
+impl Listing {
+    pub(super) fn of(path: &str, said: &[Option<&str>]) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(path);
+        for text in said {
+            digest.update(if text.is_some() { "\0=" } else { "\0-" });
+            digest.update(text.unwrap_or_default());
+        }
+        let mut mark = hex::encode(digest.finalize());
+        mark.truncate(MARK);
+        Self(mark)
+    }
+
+    /// Where the listing goes on behind its row `last`.
+    pub(super) fn cursor(&self, last: &str) -> String {
+        format!("{}.{last}", self.0)
     }
 }
 
@@ -70,6 +142,43 @@ mod tests {
         });
         let found = found.map_err(|error| error.message);
         assert_eq!(found, expected.map_err(str::to_owned), "{query}");
+    }
+
+    #[test]
+    fn a_cursor_goes_with_its_own_listing() {
+        let listing = |space| Listing::of("agents", &[Some(space), None]);
+        let read = |cursor: &str| {
+            let uri = format!("/v1/agents?cursor={cursor}")
+                .parse()
+                .expect("a path");
+            let mut query = Query::parse(&uri).expect("a query");
+            let last: Result<Option<String>, ApiError> = query.cursor(&listing("a"));
+            last.map_err(|error| error.message)
+        };
+        let cursor = listing("a").cursor("coder.1");
+        assert_eq!(read(&cursor), Ok(Some("coder.1".to_owned())));
+        let other = read(&listing("b").cursor("coder.1")).expect_err("of another");
+        assert!(other.contains("of another listing"), "{other}");
+        let none = read("coder").expect_err("it is none");
+        assert!(none.contains("must be the next_cursor"), "{none}");
+    }
+
+    #[test]
+    fn a_route_that_takes_no_parameters_says_so() {
+        let check = |path: &str, method: Method, query: &str| {
+            let uri = format!("/v1/{path}{query}").parse().expect("a path");
+            known_at(path, &method, &uri).map_err(|error| error.message)
+        };
+        for path in ["recall", "remember:batch", "keys/renew", "nope", "keys"] {
+            assert_eq!(check(path, Method::POST, ""), Ok(()));
+            assert_eq!(check(path, Method::POST, "?"), Ok(()));
+            let refused = check(path, Method::POST, "?limit=1").expect_err(path);
+            assert!(refused.contains("limit: unknown parameter"), "{refused}");
+        }
+        assert!(check("keys/0191a1b2c3d4e5f6", Method::DELETE, "?x=1").is_err());
+        for (path, method) in [("keys", Method::GET), ("agents/a/lease", Method::DELETE)] {
+            assert_eq!(check(path, method, "?x=1"), Ok(()), "it looks itself");
+        }
     }
 
     #[test]

@@ -23,8 +23,9 @@ pub(super) struct Message {
     pub(super) probes: bool,
     /// Whether it may be sent again when the connection was lost.
     pub(super) repeat: Repeat,
-    /// The tool and agent of a call that takes or releases an agent.
-    pub(super) agent_call: Option<(String, String)>,
+    /// The tool and agent of a call that takes or releases an agent. A key that is for one agent need
+    /// not name it.
+    pub(super) agent_call: Option<(String, Option<String>)>,
     /// The id of the call that this calls off.
     pub(super) cancels: Option<String>,
 }
@@ -117,11 +118,11 @@ fn repeat(method: &str, params: &Value) -> Repeat {
     }
 }
 
-fn agent_call(method: &str, params: &Value) -> Option<(String, String)> {
+fn agent_call(method: &str, params: &Value) -> Option<(String, Option<String>)> {
     let tool = params["name"].as_str()?;
-    let agent = params["arguments"]["agent_id"].as_str()?;
+    let agent = params["arguments"]["agent_id"].as_str();
     let counts = ["agent_resume", "agent_acquire", "agent_release"].contains(&tool);
-    (counts && method == "tools/call").then(|| (tool.to_owned(), agent.to_owned()))
+    (counts && method == "tools/call").then(|| (tool.to_owned(), agent.map(str::to_owned)))
 }
 
 /// The id as it was written, to be compared with that of the call.

@@ -108,7 +108,7 @@ async fn said(arguments: &ServerArgs, lines: &str, probe_patience: Duration) -> 
     let session = Arc::new(Session::open(arguments).expect("a session"));
     let bridge = Bridge {
         probe_patience,
-        ..Bridge::new(session)
+        ..Bridge::new(session, own_name().expect("a name"))
     };
     let (output, mut read) = tokio::io::duplex(1 << 20);
     bridge
@@ -279,9 +279,11 @@ async fn agents_resumed_through_this_process_are_released_and_no_others() {
         let params = json!({ "name": "agent_resume", "arguments": arguments });
         json!({ "id": id, "method": "tools/call", "params": params }).to_string()
     };
-    let lines = format!("{}\n{}\n", resume(1, "mine"), resume(2, "busy"));
+    let bound = r#"{"id":3,"method":"tools/call","params":{"name":"agent_resume"}}"#;
+    let lines = format!("{}\n{}\n{bound}\n", resume(1, "mine"), resume(2, "busy"));
     bridge(&arguments(&url), &lines).await;
-    assert_eq!(*released.lock().expect("no panic holds it"), ["mine"]);
+    // The one without a name is that of the key.
+    assert_eq!(*released.lock().expect("no panic holds it"), ["", "mine"]);
 }
 
 /// A request of the revision without a handshake.
@@ -477,7 +479,7 @@ async fn a_call_lost_with_its_connection_is_sent_again_only_where_that_is_safe()
     let session = Session::open(&arguments)
         .expect("a session")
         .patient(PATIENCE);
-    let bridge = Bridge::new(Arc::new(session));
+    let bridge = Bridge::new(Arc::new(session), own_name().expect("a name"));
     let answers = pumped(&bridge, &(lines.join("\n") + "\n"), Duration::from_secs(60)).await;
     for id in ["1", "3"] {
         assert_eq!(answers[id]["result"], "tools/call", "{answers:?}");
@@ -499,7 +501,7 @@ async fn a_bridge_that_starts_before_its_server_loses_no_call() {
     let session = Session::open(&arguments)
         .expect("a session")
         .patient(PATIENCE);
-    let bridge = Bridge::new(Arc::new(session));
+    let bridge = Bridge::new(Arc::new(session), own_name().expect("a name"));
     // A tool that is not idempotent: what was never sent may be sent again all the same.
     let line = "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"record_turn\"}}\n";
     let late = async {
@@ -522,7 +524,10 @@ async fn a_server_that_stays_away_is_named_once_patience_ends() {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     let session = Session::open(&arguments(&url)).expect("a session");
-    let bridge = Bridge::new(Arc::new(session.patient(Duration::ZERO)));
+    let bridge = Bridge::new(
+        Arc::new(session.patient(Duration::ZERO)),
+        own_name().expect("a name"),
+    );
     let answers = pumped(&bridge, "{\"id\":1,\"method\":\"ping\"}\n", Duration::ZERO).await;
     let message = answers["1"]["error"]["message"].as_str().expect("text");
     assert!(message.contains("cannot be reached"), "{message}");

@@ -20,7 +20,10 @@ fn check<T: std::fmt::Debug>(got: Result<T, Error>, code: &str, text: &str) {
 #[test]
 fn a_body_is_an_object_or_nothing() {
     for body in ["", "  ", "null", "{}"] {
-        assert!(Args::parse(body.as_bytes()).unwrap().0.is_empty(), "{body}");
+        assert!(
+            Args::parse(body.as_bytes()).unwrap().map.is_empty(),
+            "{body}"
+        );
     }
     for body in [
         "[]",

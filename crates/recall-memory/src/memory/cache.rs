@@ -19,7 +19,9 @@ pub(super) struct Cache {
     registry: Arc<Registry>,
     limit: usize,
     freshness: Duration,
-    quota: Quota,
+    pub(super) quota: Quota,
+    /// What is kept beside the memory of a namespace, in bytes. It outlasts the view.
+    beside: Mutex<HashMap<Namespace, Arc<AtomicU64>>>,
     spaces: Mutex<HashMap<Namespace, Arc<Space>>>,
     uses: AtomicU64,
     evictions: AtomicU64,
@@ -34,6 +36,7 @@ impl Cache {
             limit: config.view_memory,
             freshness: config.freshness,
             quota: config.quota,
+            beside: Mutex::default(),
             spaces: Mutex::default(),
             uses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
@@ -53,7 +56,7 @@ impl Cache {
                     Arc::clone(&self.store),
                     Arc::clone(&self.registry),
                     self.freshness,
-                    self.quota,
+                    (self.quota, self.beside(ns)),
                     Arc::clone(&self.ledger),
                 ));
                 spaces.insert(ns.clone(), Arc::clone(&space));
@@ -62,6 +65,14 @@ impl Cache {
         };
         space.touch(use_no);
         space
+    }
+
+    /// The counter of what is kept beside the memory of a namespace.
+    pub(super) fn beside(&self, ns: &Namespace) -> Arc<AtomicU64> {
+        if self.quota.bytes.is_none() {
+            return Arc::default();
+        }
+        Arc::clone(self.beside.lock().entry(ns.clone()).or_default())
     }
 
     /// Lets idle views go, least used first, until the rest fits.

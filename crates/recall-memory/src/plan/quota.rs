@@ -13,9 +13,26 @@ use crate::view::View;
 pub struct Quota {
     /// Statements that are believed now.
     pub facts: Option<u32>,
-    /// Bytes of everything that was ever stated, as it takes place in memory.
+    /// Bytes of everything that was ever stated, as it takes place in memory, and of what is kept
+    /// beside it.
     pub bytes: Option<u64>,
 }
+
+impl Quota {
+    /// The bytes that a write may come to. What only changes what is there has an eighth more: a full
+    /// namespace can be put right.
+    #[must_use]
+    pub fn room(self, adds: bool) -> Option<u64> {
+        let most = self.bytes?;
+        Some(match adds {
+            true => most,
+            false => most.saturating_add(most / RESERVE),
+        })
+    }
+}
+
+/// Which part of the bytes is kept for corrections, beyond what a namespace may hold.
+const RESERVE: u64 = 8;
 
 /// What an event takes beside its text: itself, its pair and subject, and where it is found by.
 const EVENT_BYTES: u64 = 1_024;
@@ -33,8 +50,9 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn new(quota: Quota, view: &View) -> Self {
-        let bytes = quota.bytes.map_or(0, |_| view.bytes() as u64);
+    /// `beside` are the bytes of what is kept in the namespace beside its memory.
+    pub(crate) fn new(quota: Quota, view: &View, beside: u64) -> Self {
+        let bytes = quota.bytes.map_or(0, |_| view.bytes() as u64 + beside);
         Self {
             quota,
             facts: view.held().into(),
@@ -81,9 +99,12 @@ impl Room {
         };
         let text = |length: usize| EVENT_BYTES + BYTES_A_BYTE * length as u64;
         let cost: u64 = draft.added.iter().map(|it| text(it.body().len())).sum();
-        match self.bytes + cost > most {
-            false => Ok(self.bytes + cost),
-            true => Err(full(&format!(
+        let after = self.bytes + cost;
+        let corrects = || growth(draft) <= 0;
+        let reserve = self.quota.room(false).unwrap_or(most);
+        match after <= most || after <= reserve && corrects() {
+            true => Ok(after),
+            false => Err(full(&format!(
                 "it holds {} of {most} bytes, and this may take {cost} more; history is kept, so that \
                  forgetting frees little: ask the operator for more",
                 self.bytes

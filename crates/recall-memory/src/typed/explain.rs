@@ -110,6 +110,7 @@ fn history_of<'p>(pair: &'p Pair, belief: &Belief) -> Vec<&'p Event> {
         (None, _) | (_, None) => true,
     };
     pair.in_order()
+        .map(|(_, event)| event)
         .filter(|event| short || bears(event))
         .collect()
 }

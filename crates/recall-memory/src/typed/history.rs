@@ -53,8 +53,8 @@ pub(crate) struct History {
     pair: PairArgs,
     /// All of it if none.
     limit: Option<u32>,
-    cursor: Option<Cursor>,
     listing: Listing,
+    cursor: Option<Cursor>,
 }
 
 /// Reads what `history` takes beyond the pair.
@@ -68,13 +68,13 @@ pub(crate) fn parse_history(args: Args) -> Result<History, Error> {
             .filter(|limit| *limit <= MAX_RECALL)
             .ok_or_else(|| fields.fault("limit", &format!("may be at most {MAX_RECALL}")))
     });
-    let (subject, predicate) = (name_key(&pair.subject), name_key(&pair.predicate));
-    let listing = Listing::of(&["history", &subject, &predicate]);
+    let said = [name_key(&pair.subject), name_key(&pair.predicate)];
+    let listing = Listing::of("history", &said.each_ref().map(|name| Some(name.as_str())));
     Ok(History {
         pair,
         limit: limit.transpose()?,
-        cursor: cursor(&mut fields, listing)?,
         listing,
+        cursor: cursor(&mut fields, listing)?,
     })
 }
 
@@ -86,22 +86,19 @@ pub(crate) fn answer(view: &View, history: &History) -> Answer {
         json.array([(); 0], |_, ()| {});
         return Answer::new(json, view.revision(), 0, named.nothing(view));
     };
-    let events: Vec<&Event> = pair.in_order().collect();
-    let cursor = history.cursor.filter(|cursor| cursor.pair == no);
-    let skipped = match (history.cursor, cursor) {
-        (None, _) => 0,
-        // The number of events that earlier pages had; the log only grows at its end, unless something
-        // is dated back.
-        (Some(_), Some(cursor)) => events.len().min(cursor.slot as usize),
-        (Some(_), None) => events.len(),
-    };
+    let events: Vec<(u32, &Event)> = pair.in_order().collect();
+    // Whatever was written meanwhile, dated back or not: what earlier pages had is what comes before.
+    let skipped = history.cursor.map_or(0, |cursor| {
+        events.partition_point(|(_, event)| cursor.covers(pair, Some(event)))
+    });
     let limit = history.limit.map_or(usize::MAX, |limit| limit as usize);
-    let page: Vec<&Event> = events.iter().skip(skipped).take(limit).copied().collect();
-    json.array(&page, |json, event| write(json, view, pair, event));
-    let end = skipped + page.len();
-    let next = (end < events.len()).then(|| Cursor {
+    let page: Vec<_> = events.iter().skip(skipped).take(limit).copied().collect();
+    json.array(&page, |json, (_, event)| write(json, view, pair, event));
+    let more = skipped + page.len() < events.len();
+    let last = page.last().filter(|_| more);
+    let next = last.map(|(slot, _)| Cursor {
         pair: no,
-        slot: count(end),
+        slot: *slot,
         listing: history.listing,
     });
     let (all, shown) = (count(events.len()), count(page.len()));

@@ -29,8 +29,8 @@ pub(crate) struct Recall {
     as_of: Option<Timestamp>,
     min_confidence: f64,
     limit: u32,
-    cursor: Option<Cursor>,
     listing: Listing,
+    cursor: Option<Cursor>,
     with_sources: bool,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
@@ -78,17 +78,18 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         fields.instant("observed_after")?,
         fields.instant("observed_before")?,
     );
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
-    let name = |name: &Option<String>| name.as_deref().map(name_key).unwrap_or_default();
-    let listing = Listing::of(&[
-        "recall",
-        &name(&subject),
-        &name(&predicate),
-        &time(as_of),
-        &min_confidence.to_string(),
-        &time(after),
-        &time(before),
-    ]);
+    // A name in another spelling, or a confidence written otherwise, asks for the same.
+    let name = |name: &Option<String>| name.as_deref().map(name_key);
+    let instant = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let said = [
+        name(&subject),
+        name(&predicate),
+        instant(as_of),
+        instant(after),
+        instant(before),
+        Some(min_confidence.to_string()),
+    ];
+    let listing = Listing::of("recall", &said.each_ref().map(Option::as_deref));
     let searches = query.is_some() && (subject.is_none() || predicate.is_none());
     if fields.has("cursor") && searches {
         return Err(fields.fault(
@@ -104,11 +105,11 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         as_of,
         min_confidence,
         limit,
+        listing,
         cursor,
         with_sources: fields.flag("with_sources")?.unwrap_or(false),
         after,
         before,
-        listing,
     })
 }
 
@@ -124,7 +125,7 @@ pub(crate) fn cursor(fields: &mut Fields, listing: Listing) -> Result<Option<Cur
         Some(Some(cursor)) if cursor.listing == listing => Ok(Some(cursor)),
         Some(Some(_)) => Err(fields.fault(
             "cursor",
-            "is of another listing; send what that page was asked for, or no cursor",
+            "is of another listing: it goes with the request that gave it, all else alike",
         )),
         Some(None) => Err(fields.fault("cursor", "must be what an earlier page gave as its next")),
     }

@@ -391,14 +391,15 @@ impl Pair {
         Some((slot, self.events.get(slot as usize)?))
     }
 
-    /// The events in fold order.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Event> {
+    /// The events in fold order, each with its place.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (u32, &Event)> {
         let order = self.order.as_deref().map(|order| order.iter());
-        let plain = self.events.iter().filter(move |_| self.order.is_none());
+        let plain = (0..).zip(&self.events);
+        let plain = plain.filter(move |_| self.order.is_none());
         let ordered = order
             .into_iter()
             .flatten()
-            .filter_map(|slot| self.events.get(*slot as usize));
+            .filter_map(|slot| Some((*slot, self.events.get(*slot as usize)?)));
         ordered.chain(plain)
     }
 

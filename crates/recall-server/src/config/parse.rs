@@ -115,6 +115,8 @@ pub struct Config {
     pub otlp_endpoint: Option<Endpoint>,
     /// Which part of all traces is sent.
     pub trace_ratio: f64,
+    /// Whether traces name namespaces as they are, and not by a hash.
+    pub trace_namespaces: bool,
     /// How log lines look.
     pub log_format: LogFormat,
     /// What is logged.
@@ -225,7 +227,7 @@ impl Config {
             limit_per_key: read.required("limit-per-key", limit)?,
             quota: Quota {
                 facts: read.required("quota-facts", |text| or_off(text, count))?,
-                bytes: read.required("quota-bytes", |text| or_off(text, bytes))?,
+                bytes: read.required("quota-bytes", |text| or_off(text, some_bytes))?,
             },
             quota_agents: read.required("quota-agents", |text| or_off(text, count))?,
             max_keys_per_pod: read.required("max-keys-per-pod", |text| {
@@ -244,6 +246,11 @@ impl Config {
                     .ok()
                     .filter(|ratio| (0.0..=1.0).contains(ratio));
                 ratio.ok_or("must be a number from 0 to 1")
+            })?,
+            trace_namespaces: read.required("trace-namespaces", |text| match text {
+                "hash" => Ok(false),
+                "plain" => Ok(true),
+                _ => Err("must be hash or plain"),
             })?,
             log_format: log_format.unwrap_or_else(LogFormat::detect),
             log_filter: read.required("log-filter", |text| Ok::<_, String>(text.to_owned()))?,
@@ -551,6 +558,13 @@ fn bytes(text: &str) -> Result<u64, &'static str> {
         .ok()
         .and_then(|n: u64| n.checked_mul(factor))
         .ok_or(REFUSAL)
+}
+
+fn some_bytes(text: &str) -> Result<u64, &'static str> {
+    match bytes(text)? {
+        0 => Err("must be a number of bytes from 1 such as 256MiB"),
+        bytes => Ok(bytes),
+    }
 }
 
 /// The one line of a file that holds a key.

@@ -406,6 +406,12 @@ pub(crate) static SETTINGS: &[Setting] = &[
         "Which part of all traces is sent, from 0 to 1",
     ),
     value(
+        "trace-namespaces",
+        "KIND",
+        Some("hash"),
+        "How traces tell namespaces: hash, or plain, which may say whose memory it is",
+    ),
+    value(
         "log-format",
         "KIND",
         None,

@@ -219,3 +219,92 @@ async fn the_cursor_of_another_listing_is_refused() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_cursor_goes_with_its_own_listing_alone() {
+    let world = World::typed();
+    for n in 0..4 {
+        world
+            .say("u", "uses_technology", json!(n.to_string()))
+            .await;
+        world
+            .say("v", "uses_technology", json!(n.to_string()))
+            .await;
+    }
+    let recall = json!({"subject": "u", "limit": 2});
+    let history = json!({"subject": "u", "predicate": "uses_technology", "limit": 2});
+    let mut cursors = Vec::new();
+    for (operation, args) in [(Recall, &recall), (History, &history)] {
+        let page = world.answer(operation, args.clone()).await.expect("a page");
+        cursors.push(json!(page.next.expect("there is more")));
+    }
+    let pair = json!({"subject": "u", "predicate": "uses_technology"});
+    for (operation, mut args, cursor) in [
+        (Recall, json!({"subject": "v"}), 0),
+        (Recall, pair.clone(), 0),
+        (Recall, json!({"predicate": "uses_technology"}), 0),
+        (Recall, json!({"subject": "u", "min_confidence": 0.5}), 0),
+        (
+            Recall,
+            json!({"subject": "u", "as_of": "2026-06-01T12:00:12Z"}),
+            0,
+        ),
+        (Recall, recall.clone(), 1),
+        (History, pair, 0),
+        (
+            History,
+            json!({"subject": "v", "predicate": "uses_technology"}),
+            1,
+        ),
+    ] {
+        args["cursor"] = cursors[cursor].clone();
+        let error = world.fails(operation, args.clone()).await.to_string();
+        assert!(
+            error.contains("cursor is of another listing"),
+            "{args}: {error}"
+        );
+    }
+    // How much of it comes at once is no part of what it is.
+    let mut more = recall;
+    (more["limit"], more["cursor"]) = (json!(1), cursors[0].clone());
+    more["with_sources"] = json!(true);
+    assert_eq!(world.values(more).await, ["2"]);
+}
+
+#[tokio::test]
+async fn a_history_repeats_and_skips_nothing_whatever_is_dated_back_in_between() {
+    let world = World::typed();
+    let say = async |value: String, day: u32| {
+        let args = json!({
+            "subject": "u", "predicate": "prefers_editor", "value": value,
+            "observed_at": format!("2026-01-{day:02}T00:00:00Z"),
+        });
+        world.ask(Operation::Remember, args).await;
+    };
+    for day in (2..=20).step_by(2) {
+        say(format!("v{day}"), day).await;
+    }
+    let mut args = json!({"subject": "u", "predicate": "prefers_editor", "limit": 3});
+    let (mut seen, mut late) = (Vec::new(), 1);
+    loop {
+        let answer = world.answer(History, args.clone()).await.expect("a page");
+        let rows: Vec<Value> = serde_json::from_slice(&answer.json).expect("a list");
+        seen.extend(
+            rows.iter()
+                .map(|row| row["value"].as_str().expect("a text").to_owned()),
+        );
+        let Some(next) = answer.next else { break };
+        args["cursor"] = next.into();
+        // One before what was shown, and one after.
+        say(format!("early{late}"), late).await;
+        say(format!("later{late}"), 20 + late).await;
+        late += 2;
+        assert!(late < 10, "it never ends");
+    }
+    let known: Vec<&String> = seen.iter().filter(|value| value.starts_with('v')).collect();
+    let expected: Vec<String> = (2..=20).step_by(2).map(|day| format!("v{day}")).collect();
+    assert_eq!(known, expected.iter().collect::<Vec<_>>(), "{seen:?}");
+    let once: std::collections::BTreeSet<&String> = seen.iter().collect();
+    assert_eq!(once.len(), seen.len(), "{seen:?}");
+    assert!(seen.iter().any(|value| value == "later1"), "{seen:?}");
+}
