@@ -97,10 +97,17 @@ pub struct Hit {
 /// Which items a search may return, and how it counts.
 #[derive(Clone, Copy)]
 pub(crate) struct Filter<'a> {
-    /// Whether an item may take a place; asked about those that would, in no order.
-    pub(crate) keep: &'a dyn Fn(ItemNo) -> bool,
+    /// Whether an item may take a place; asked about those that would, in no order. All may where nothing is
+    /// given.
+    pub(crate) keep: Option<&'a dyn Fn(ItemNo) -> bool>,
     /// Whether an item that the question touches is counted; all are where nothing is given.
     pub(crate) counted: Option<&'a dyn Fn(ItemNo) -> bool>,
+}
+
+impl Filter<'_> {
+    fn keeps(&self, item: ItemNo) -> bool {
+        self.keep.is_none_or(|keep| keep(item))
+    }
 }
 
 /// What a search came to.
@@ -193,7 +200,7 @@ impl Index {
     /// would take one, in no order, and must not depend on how often.
     pub fn search(&self, query: &Query<'_>, keep: &dyn Fn(ItemNo) -> bool) -> Vec<Hit> {
         let filter = Filter {
-            keep,
+            keep: Some(keep),
             counted: None,
         };
         self.find(query, &filter, None).hits

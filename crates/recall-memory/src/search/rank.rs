@@ -69,7 +69,7 @@ pub(super) fn of_days(
         .filter(|item| filter.counted.is_none_or(|counted| counted(**item)));
     let touched = u32::try_from(touched.count()).unwrap_or(u32::MAX);
     found.sort_unstable_by_key(|item| (Reverse(items.day(*item)), items.place(*item)));
-    let kept = found.into_iter().filter(|item| (filter.keep)(*item));
+    let kept = found.into_iter().filter(|item| filter.keeps(*item));
     let hits = kept.take(limit).map(|item| Hit {
         item,
         score: (items.day(item) - FIRST_DAY) as f32,
@@ -156,7 +156,7 @@ impl Index {
         let offer = |best: &mut Best, item, words| {
             let score = self.with_priors(item, words, question);
             let candidate = Ranked::new(score, self.items.place(item));
-            if best.wants(candidate) && (filter.keep)(item) {
+            if best.wants(candidate) && filter.keeps(item) {
                 best.push(candidate);
             }
         };

@@ -172,7 +172,8 @@ impl<'v> Find<'v> {
             |query| {
                 counting.begin();
                 let filter = Filter {
-                    keep: &keep,
+                    // What need not be looked at to be counted may take a place as it is.
+                    keep: counting.needed().then_some(&keep),
                     counted: counting.needed().then_some(&counted),
                 };
                 let found = view.index.of_days(query, &filter).unwrap_or_default();
@@ -202,7 +203,7 @@ impl<'v> Find<'v> {
             stood.then_some((1.0, at))
         };
         let filter = Filter {
-            keep: &|item| stood(item).is_some(),
+            keep: Some(&|item| stood(item).is_some()),
             counted: None,
         };
         distinct(self.view, &asked.query(asked.limit), stood, |query| {
@@ -276,7 +277,8 @@ impl<'v> Find<'v> {
         let keep = |item: ItemNo| self.answers(item, wanted, part);
         let counted = |item: ItemNo| counting.count(item);
         let filter = Filter {
-            keep: &keep,
+            // What need not be looked at to be counted may take a place as it is.
+            keep: counting.needed().then_some(&keep),
             counted: counting.needed().then_some(&counted),
         };
         distinct(
@@ -305,7 +307,7 @@ impl<'v> Find<'v> {
         };
         let keep = |item: ItemNo| stands(item).is_some_and(|(_, at)| self.passes(at, wanted, part));
         let filter = Filter {
-            keep: &keep,
+            keep: Some(&keep),
             counted: None,
         };
         distinct(self.view, query, stands, |query| {
@@ -360,7 +362,7 @@ impl<'v> Find<'v> {
         });
         found.extend(distinct(view, &query, then, |query| {
             let filter = Filter {
-                keep: &|item| then(item).is_some(),
+                keep: Some(&|item| then(item).is_some()),
                 counted: None,
             };
             view.past.index.find(query, &filter, Some(&view.index)).hits
