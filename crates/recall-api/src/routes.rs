@@ -67,7 +67,7 @@ async fn v1(State(api): State<Api>, request: Request) -> Response {
             Err(error) => return error.into_response(),
         },
     };
-    if let Err(error) = query::known_at(&path, request.method(), request.uri()) {
+    if let Err(error) = query::known_at(&path, request.uri()) {
         return error.into_response();
     }
     let answer = match path.split_once('/') {

@@ -323,6 +323,28 @@ def not_a_message(case: Case) -> bool:
     return case.step.path == "/mcp" and raw_text(case) in (b"null", b"{}") and case.theirs.status == 202 and case.ours.status == 400
 
 
+def own_id(case: Case) -> bool:
+    return case.step.path == "/mcp" and raw_text(case) == b'{"id":1,"method":5}' and case.ours.status == 400 and case.last == "id"
+
+
+def members_twice(case: Case) -> bool:
+    """An object of the body has a member twice."""
+    if not only_ours_refuses(case):
+        return False
+    twice: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        twice.extend(name for name in names if names.count(name) > 1)
+        return dict(pairs)
+
+    try:
+        json.loads(raw_text(case), object_pairs_hook=note)
+    except (ValueError, RecursionError):
+        return False
+    return bool(twice)
+
+
 def foreign_origin(case: Case) -> bool:
     """A web page of another site: the original serves it, ours does not."""
     return case.step.path == "/mcp" and case.step.label == "foreign-origin" and case.ours.status == 403
@@ -404,6 +426,8 @@ RULES: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("own-routes", own_routes),
     ("not-found-is-json", not_found_page),
     ("mcp-not-a-message", not_a_message),
+    ("mcp-refusal-has-its-id", own_id),
+    ("members-twice-refused", members_twice),
     ("foreign-origin-refused", foreign_origin),
     ("content-encoding-refused", content_encoding),
     ("escaped-paths", path_escapes),

@@ -10,7 +10,6 @@ use recall_keys::{Grant, KeyRecord};
 
 use super::answer::json_response;
 use super::keys::minted_json;
-use super::query;
 use crate::body::{self, nothing_left, take_string};
 use crate::error::ApiError;
 use crate::exchange::{Exchange, Peer, Refused, refused};
@@ -27,7 +26,6 @@ pub(super) async fn handle(State(api): State<Api>, request: Request) -> Result<R
         .exchange
         .as_ref()
         .ok_or_else(|| ApiError::not_found(OFF))?;
-    query::none(request.uri())?;
     let decision = Decision::begin("exchange", &request);
     if let Err(error) = exchange.admit(decision.source) {
         let refused = Refused {
