@@ -324,7 +324,7 @@ def not_a_message(case: Case) -> bool:
 
 
 def own_id(case: Case) -> bool:
-    return case.step.path == "/mcp" and raw_text(case) == b'{"id":1,"method":5}' and case.ours.status == 400 and case.last == "id"
+    return case.step.path == "/mcp" and raw_text(case) == b'{"id": 1, "method": 5}' and case.ours.status == 400 and case.last == "id"
 
 
 def members_twice(case: Case) -> bool:
