@@ -50,8 +50,13 @@ class Own(Server):
         self.process = subprocess.Popen([*command, *listen], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **how)
         self.log: list[str] = []
         address: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._follow, args=(address,), daemon=True).start()
-        found = address.get(timeout=START_SECONDS)
+        self._follower = threading.Thread(target=self._follow, args=(address,), daemon=True)
+        self._follower.start()
+        try:
+            found = address.get(timeout=START_SECONDS)
+        except queue.Empty:
+            self.process.kill()
+            raise
         assert found, f"it ended with {self.process.wait()}: {''.join(self.log)}"
         super().__init__(f"http://{found}", Path(support.setting("RECALL_TEST_ADMIN_KEY_FILE")).read_text(encoding="utf-8").strip())
 
@@ -63,9 +68,10 @@ class Own(Server):
         address.put(None)
 
     def stop(self) -> None:
-        """Ends it in order."""
+        """Ends it in order; then its log is whole."""
         self.process.terminate()
         assert self.process.wait(timeout=START_SECONDS) == 0, "".join(self.log)
+        self._follower.join(START_SECONDS)
 
     def again(self, space: Space) -> Space:
         """A namespace of an earlier server, on this one."""
@@ -171,7 +177,7 @@ def test_many_sessions_lock_each_other_out(start):
 
 @pytest.fixture(scope="module")
 def full() -> Iterator[Space]:
-    """Twenty thousand notes under one subject, on an embedded store."""
+    """Twenty thousand notes under one subject, on an embedded store; the last test that takes it forgets them all."""
     with tempfile.TemporaryDirectory() as name:
         key = f"--bootstrap-key-file={support.setting('RECALL_TEST_ADMIN_KEY_FILE')}"
         one, data = Path(name, "one"), Path(name, "data")
