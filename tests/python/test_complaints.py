@@ -77,12 +77,12 @@ def test_a_day_shifts_in_another_time_zone(text):
 
 def test_unrelated_facts_retire_each_other(belief_space):
     """getzep/graphiti#1728."""
-    for number in range(60):
+    for number in range(200):
         belief_space.ok("remember", subject=f"person {number}", predicate="role", value=f"role {number}")
     result = belief_space.ok("remember", subject="person 7", predicate="role", value="retired")
     assert [b["value"] for b in result["superseded"]] == ["role 7"]
     current = values(belief_space, predicate="role")
-    assert len(current) == 60 and "retired" in current and "role 7" not in current
+    assert len(current) == 200 and "retired" in current and "role 7" not in current
 
 
 def test_superseded_facts_crowd_out_the_current_one(belief_space):
@@ -464,3 +464,34 @@ def test_the_second_resume_loses_what_was_kept(agents):
     assert len(references) == len(set(references)) == 10, references
     contents = {tool(agents, "fetch_output", ref=reference)["content"] for reference in references}
     assert contents == {f"output of round {n}" for n in range(10)}
+
+
+def test_a_forgotten_fact_stays_in_the_briefing(agents):
+    """mem0ai/mem0#3695, one place further: what an agent is told at its start holds what is known, and nothing that was forgotten."""
+    is_text = "list_predicates" not in agents.tools()
+    facts = [{"text": f"The user prefers {word} as editor."} if is_text else {"subject": "user", "predicate": "note", "value": f"prefers {word} as editor"}
+             for word in ("helixcanary", "vim")]
+    for fact in facts:
+        agents.ok("remember", **fact)
+    tool(agents, "agent_resume")
+    tool(agents, "update_working_state", focus="Which editor does the user prefer?")
+    before = tool(agents, "agent_context")["briefing"]
+    assert "helixcanary" in before and "vim" in before
+    agents.ok("forget", **facts[0])
+    context = agents.call("agent_context", agent_id="coder")["content"][0]["text"]
+    assert "helixcanary" not in context and "vim" in json.loads(context)["briefing"]
+
+
+@pytest.mark.ours
+def test_a_briefing_that_is_written_back_becomes_belief(typed):
+    """mem0ai/mem0#4573: statements drawn from the server's own briefing are known already, and evidence that is not in the text is refused."""
+    typed.ok("remember", **EDITOR, value="helix")
+    tool(typed, "agent_resume")
+    tool(typed, "update_working_state", focus="Which editor does the user prefer?")
+    briefing = tool(typed, "agent_context")["briefing"]
+    assert "helix" in briefing
+    told = typed.ok("remember", text=briefing, statements=[{**EDITOR, "value": "helix", "evidence": "helix"}])
+    assert [result["already_known"] for result in told["results"]] == [True]
+    refused = typed.post("remember", {"text": briefing, "statements": [{**EDITOR, "value": "vim", "evidence": "prefers vim"}]})
+    assert refused.status == 400 and "evidence" in refused.message, refused.body
+    assert [event["value"] for event in typed.ok("history", **EDITOR)] == ["helix"]

@@ -1,20 +1,19 @@
 """Faults of the interface that users of other memory servers reported in public: what is refused and how, what an answer leaves out, and
 what happens on a pipe. Each test is named after its fault; its line says where it was seen.
 
-Of the others, `test_mcp_sdk.py` has the tools that are advertised and broken (mcp-memory-service#207) and the life cycle over MCP alone
-(mcp-server-qdrant#69), `tests/it/logs.rs` the secrets in logs (hindsight), `tests/it/vectors.rs` a slow model that silently becomes no
-memory (hindsight#3443) and a width that changes (mem0#4985, agentmemory#469), `tests/it/polign_servers/outages.rs` a store that restarts
-(langgraph PR 6107), `tests/it/exchange.rs` an outage of sign-in (supermemory#693)."""
+`tests/complaints.md` says of each complaint which test holds it."""
 from __future__ import annotations
 
 import itertools
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support import instant
 from test_mcp_bridge import start
+from test_mcp_sdk import AGENT, AGENT_CALLS, TEXT_CALLS, TYPED_CALLS
 
 PAIR = {"subject": "user", "predicate": "uses_technology"}
 
@@ -184,3 +183,61 @@ def test_a_limit_of_nothing_is_a_mistake(typed):
     for limit in (0, -1, -5):
         assert len(typed.ok("recall", subject="user", limit=limit)) == 20
     assert len(typed.ok("recall", subject="user", limit=1000)) == 30
+
+
+@pytest.mark.ours
+def test_a_tool_shows_what_another_namespace_keeps(any_space):
+    """getzep/graphiti#632: every tool is called, of the memory and of an agent of the same name, and none shows a word of the other."""
+    other = any_space.server.space()
+    is_text = "list_predicates" not in any_space.tools()
+    canary = "plantedcanary"
+    facts = [{"text": f"The role and the cat are a {canary}."}] if is_text else [
+        {"subject": "user", "predicate": predicate, "value": f"{canary} {predicate}"} for predicate in ("role", "prefers_editor", "lives_in", "note")
+        if other.post("remember", {"subject": "user", "predicate": predicate, "value": "x"}).status == 200]
+    for fact in facts:
+        other.ok("remember", **fact)
+    for name, arguments in (("agent_resume", {}), ("update_working_state", {"goal": canary}), ("agent_milestone", {"name": canary}),
+                            ("record_turn", {"role": "user", "content": canary}), ("store_output", {"content": canary, "ref": "out"}),
+                            ("set_pointer", {"name": "code", "type": "git_ref", "fields": {"branch": canary}}),
+                            ("begin_action", {"tool": canary, "class": "external"})):
+        assert other.call(name, **AGENT, **arguments)["isError"] is False, name
+    calls = (TEXT_CALLS if is_text else TYPED_CALLS) + [(name, {**AGENT, **arguments}) for name, arguments in AGENT_CALLS]
+    assert {name for name, _ in calls} == any_space.tools()
+    calls += [("recall", {"question": canary})] if is_text else [("recall", {"query": canary}), ("explain", {"question": canary})]
+    for name, arguments in calls:
+        answer = any_space.rpc("tools/call", {"name": name, "arguments": arguments})
+        assert answer.status == 200 and canary not in answer.body.decode(), name
+
+
+@pytest.mark.ours
+def test_two_programs_on_one_memory_drop_each_others_writes(text):
+    """modelcontextprotocol/servers#4797, mcp-memory-service#59: two stdio programs and HTTP write at once; all is there, and each sees it."""
+    bridges = [start(text), start(text)]
+
+    def pipe(at: int) -> None:
+        answers = ask(bridges[at], *(call(n, "remember", text=f"note {n} of pipe {at}") for n in range(100)))
+        assert [answer["result"]["isError"] for answer in answers] == [False] * 100
+
+    def plain() -> None:
+        for n in range(100):
+            text.ok("remember", text=f"note {n} of http")
+
+    with ThreadPoolExecutor(3) as pool:
+        for writer in [pool.submit(pipe, 0), pool.submit(pipe, 1), pool.submit(plain)]:
+            writer.result()
+    expected = sorted(f"note {n} of {by}" for n in range(100) for by in ("pipe 0", "pipe 1", "http"))
+    assert sorted(memory["text"] for memory in text.ok("recall")["memories"]) == expected
+    for bridge in bridges:
+        [answer] = ask(bridge, call(1, "recall"))
+        assert sorted(memory["text"] for memory in answer["result"]["structuredContent"]["memories"]) == expected
+        bridge.stdin.close()
+        assert bridge.wait(timeout=10) == 0
+
+
+@pytest.mark.ours
+def test_an_unknown_agent_looks_like_an_empty_one(any_space):
+    """getzep/graphiti#838: an agent that was never resumed is told so by its context, and an operator gets 404."""
+    context = any_space.call("agent_context", agent_id="cdoer")["structuredContent"]
+    assert context["fresh"] is True and "Nothing is recorded yet" in context["briefing"]
+    seen = any_space.server.send("GET", f"/v1/agents/cdoer?namespace={any_space.namespace}", key=any_space.server.admin_key)
+    assert (seen.status, seen.code) == (404, "not_found")
