@@ -58,11 +58,22 @@ async fn a_refusal_is_not_kept_and_an_odd_name_is_refused() {
         remember(&running, &key, "one", &fact("pilot")).await.status,
         200
     );
+    let (url, bearer) = (
+        format!("{}/v1/recall", running.server.url),
+        format!("Bearer {key}"),
+    );
     for odd in ["", &"x".repeat(129)] {
         assert_eq!(
             remember(&running, &key, odd, &fact("pilot")).await.status,
             400
         );
+        // A read has no use for it.
+        let headers = [("authorization", bearer.as_str()), ("idempotency-key", odd)];
+        let read = running
+            .http
+            .send("POST", &url, &headers, r#"{"subject":"user"}"#)
+            .await;
+        assert_eq!(read.expect("an answer").status, 200);
     }
 }
 

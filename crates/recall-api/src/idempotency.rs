@@ -23,7 +23,7 @@ use crate::error::ApiError;
 
 use shelf::{Entered, Outcome, Shelf};
 
-static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The longest key.
 const MAX_KEY_BYTES: usize = 128;
 

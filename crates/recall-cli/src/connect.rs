@@ -77,7 +77,7 @@ fn own_name() -> anyhow::Result<HeaderValue> {
 #[derive(Debug, Clone)]
 struct Bridge {
     session: Arc<Session>,
-    /// Agents resumed through this very process; `None` is the one that the key is for.
+    /// Agents that this very process works on; `None` is the one that the key is for.
     held: Arc<Mutex<BTreeSet<Option<String>>>>,
     /// The name that this process has for itself: the server goes by it to tell whether another
     /// process of the session still works on an agent when this one ends.
@@ -234,7 +234,8 @@ impl Bridge {
         }
     }
 
-    /// Remembers which agents this process resumed and released.
+    /// Remembers which agents this process works on: whoever is the last of its session gives them back,
+    /// whether it resumed them or not.
     async fn note_agents(&self, message: &Message, body: &Bytes) {
         let Some((tool, agent)) = &message.agent_call else {
             return;

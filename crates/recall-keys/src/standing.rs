@@ -1,5 +1,6 @@
 //! Whether a key, or any key of a pod, still stands.
 
+use jiff::{SignedDuration, Timestamp};
 use recall_identity::PodRef;
 use recall_store::RecordKind;
 
@@ -7,12 +8,15 @@ use crate::error::Error;
 use crate::keys::{Keys, open};
 use crate::record::KeyId;
 
+/// An end as far off as this is none.
+const FAR: SignedDuration = SignedDuration::from_hours(24);
+
 /// How a key stands now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Good, and for ever unless revoked.
+    /// Good for more than a day to come, or for ever: that says little of whoever holds it.
     Lasting,
-    /// Good until its end.
+    /// Good until its end, which is near.
     Passing,
     /// Expired, revoked or erased.
     Dead,
@@ -45,10 +49,12 @@ impl Keys {
             return Ok(Standing::Dead);
         };
         let (record, _) = open(&stored)?;
-        Ok(match (record.live(inner.clock.now()), record.expires_at) {
+        let now = inner.clock.now();
+        let far = now.checked_add(FAR).unwrap_or(Timestamp::MAX);
+        Ok(match (record.live(now), record.expires_at) {
             (false, _) => Standing::Dead,
-            (true, None) => Standing::Lasting,
-            (true, Some(_)) => Standing::Passing,
+            (true, Some(end)) if end <= far => Standing::Passing,
+            (true, _) => Standing::Lasting,
         })
     }
 

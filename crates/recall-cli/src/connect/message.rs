@@ -23,7 +23,7 @@ pub(super) struct Message {
     pub(super) probes: bool,
     /// Whether it may be sent again when the connection was lost.
     pub(super) repeat: Repeat,
-    /// The tool and agent of a call that takes or releases an agent. A key that is for one agent need
+    /// The tool and agent of a call that takes, works on or releases an agent. A key that is for one agent need
     /// not name it.
     pub(super) agent_call: Option<(String, Option<String>)>,
     /// The id of the call that this calls off.
@@ -109,6 +109,20 @@ const REPEATABLE: [&str; 18] = [
     "working_state_history",
 ];
 
+/// Tools after which a process works on an agent.
+const WORK: [&str; 10] = [
+    "agent_acquire",
+    "agent_milestone",
+    "agent_resume",
+    "begin_action",
+    "end_action",
+    "record_turn",
+    "remove_pointer",
+    "set_pointer",
+    "store_output",
+    "update_working_state",
+];
+
 /// No other method than a call of a tool changes anything.
 fn repeat(method: &str, params: &Value) -> Repeat {
     let tool = params["name"].as_str().unwrap_or_default();
@@ -121,7 +135,7 @@ fn repeat(method: &str, params: &Value) -> Repeat {
 fn agent_call(method: &str, params: &Value) -> Option<(String, Option<String>)> {
     let tool = params["name"].as_str()?;
     let agent = params["arguments"]["agent_id"].as_str();
-    let counts = ["agent_resume", "agent_acquire", "agent_release"].contains(&tool);
+    let counts = WORK.contains(&tool) || tool == "agent_release";
     (counts && method == "tools/call").then(|| (tool.to_owned(), agent.map(str::to_owned)))
 }
 

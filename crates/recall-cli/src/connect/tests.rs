@@ -254,7 +254,7 @@ async fn a_refused_key_costs_one_exchange_shared_by_all_calls() {
 }
 
 #[tokio::test]
-async fn agents_resumed_through_this_process_are_released_and_no_others() {
+async fn agents_that_this_process_works_on_are_released_and_no_others() {
     let released = Arc::new(StdMutex::new(Vec::new()));
     let seen = Arc::clone(&released);
     let script = move |_: &str, body: &str, _: Option<&str>| {
@@ -280,10 +280,22 @@ async fn agents_resumed_through_this_process_are_released_and_no_others() {
         json!({ "id": id, "method": "tools/call", "params": params }).to_string()
     };
     let bound = r#"{"id":3,"method":"tools/call","params":{"name":"agent_resume"}}"#;
-    let lines = format!("{}\n{}\n{bound}\n", resume(1, "mine"), resume(2, "busy"));
+    let other = |id: u32, tool: &str, agent: &str| resume(id, agent).replace("agent_resume", tool);
+    let lines = [
+        resume(1, "mine"),
+        resume(2, "busy"),
+        bound.to_owned(),
+        // Another process of the session resumed it, and this one works on.
+        other(4, "record_turn", "ours"),
+        other(5, "agent_context", "looked-at"),
+    ];
+    let lines = lines.map(|line| line + "\n").concat();
     bridge(&arguments(&url), &lines).await;
     // The one without a name is that of the key.
-    assert_eq!(*released.lock().expect("no panic holds it"), ["", "mine"]);
+    assert_eq!(
+        *released.lock().expect("no panic holds it"),
+        ["", "mine", "ours"]
+    );
 }
 
 /// A request of the revision without a handshake.

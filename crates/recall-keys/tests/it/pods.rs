@@ -267,9 +267,15 @@ async fn a_pod_stands_by_its_keys_until_it_is_known_to_be_gone() {
 }
 
 #[tokio::test]
-async fn a_key_that_never_ends_is_told_from_one_that_does() {
+async fn a_key_whose_end_is_near_is_told_from_one_that_lasts() {
     let bench = Bench::new();
-    for (ttl, expected) in [(None, Standing::Lasting), (Some(60), Standing::Passing)] {
+    let day = 24 * 3600;
+    for (ttl, expected) in [
+        (None, Standing::Lasting),
+        (Some(day + 1), Standing::Lasting),
+        (Some(day), Standing::Passing),
+        (Some(60), Standing::Passing),
+    ] {
         let id = bench.mint(ttl).await.record.id;
         assert_eq!(bench.keys.standing(&id).await.expect("an answer"), expected);
         bench.keys.revoke(&id).await.expect("revoked");
