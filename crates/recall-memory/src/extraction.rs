@@ -11,26 +11,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use recall_store::{Batch, Clock, Precondition, RecordKind, RecordWrite};
 
 use crate::error::Error;
 use crate::event_id::EventId;
 use crate::models::{Ask, Extractor};
 use crate::plan::{
-    Author, Change, Outcome, Proposal, Remembered, Statement, TextRemembered, TextStatements,
+    Author, Change, Outcome, Proposal, Remembered, Stamp, Statement, TextRemembered, TextStatements,
 };
 use crate::space::Space;
 use crate::value::Value;
-use crate::view::{DrawnFrom, Echo, Refusal, View};
+use crate::view::{Echo, View};
 use crate::writer::write;
 
 pub(crate) use reply::of_type;
 
 use reply::Item;
 
-const REPEATS: &str = "it repeats what was answered from here";
-const READ_BEFORE: &str = "these words were read before, and what they say is no longer so; if it \
-                           is so again, say that in other words";
+const REPEATS: &str = "it repeats what was answered from here; who means it says it in a sentence";
 
 const LATE: &str = "what was said later took its place; it is kept as history";
 
@@ -52,8 +51,8 @@ pub(crate) struct Drawn {
 pub(crate) enum DrawnKind {
     /// It was read now.
     Read(Box<Read>),
-    /// It was read before; what of it is still believed, and what is not.
-    Known(DrawnFrom),
+    /// It was read before, and what was drawn from it is still believed.
+    Known(Vec<String>),
     /// It says only what was answered from here.
     Echo(Echo),
     /// It is kept and could not be read.
@@ -107,12 +106,22 @@ impl Extraction {
             return Err(Error::refused("a text is kept as a note"));
         };
         let id = kept.stored.id.clone();
+        // A text whose reading failed is read now and is as old as it was. One that was read is said anew,
+        // where something of it is no longer so.
+        let mut said = kept.stored.observed;
         if kept.already_known && is_read(space, &id).await? {
-            let known = space.read(|view| view.drawn_from(&id))?;
-            return Ok(Drawn {
-                kind: DrawnKind::Known(known),
-                revision: done.revision,
-            });
+            let drawn = space.read(|view| view.drawn_from(&id))?;
+            if drawn.gone.is_empty() {
+                return Ok(Drawn {
+                    kind: DrawnKind::Known(drawn.believed),
+                    revision: done.revision,
+                });
+            }
+            let now = |view: &View| Stamp::new(clock.now(), view, author.clone()).next();
+            said = match note.observed {
+                Some(at) => at,
+                None => space.read(now)?,
+            };
         }
         // Evidence is quoted from the text as it is kept, which may differ in case from the one sent.
         let text = kept.stored.value.to_string();
@@ -123,7 +132,10 @@ impl Extraction {
                 revision: done.revision,
             });
         };
-        match self.keep(space, clock, author, (note, &kept), items).await {
+        match self
+            .keep(space, clock, author, (note, &kept, said), items)
+            .await
+        {
             Ok(drawn) => {
                 mark_read(space, &id).await;
                 Ok(drawn)
@@ -143,11 +155,11 @@ impl Extraction {
         space: &Arc<Space>,
         clock: &Arc<dyn Clock>,
         author: &Author,
-        (note, kept): (Statement, &Remembered),
+        (note, kept, said): (Statement, &Remembered, Timestamp),
         items: Vec<Item>,
     ) -> Result<Drawn, Error> {
         let text = kept.stored.value.to_string();
-        let (proposals, mut refused) = space.read(|view| news(view, kept, &text, items))?;
+        let (proposals, mut refused) = space.read(|view| news(view, said, &text, items))?;
         let change = Change::Text(Box::new(TextStatements {
             episode: note,
             proposals,
@@ -201,34 +213,26 @@ impl Extraction {
     }
 }
 
-/// What of the statements of a text is quoted from it and is not only what was answered from here; the
-/// others with the reason.
+/// What of the statements of a text, said at an instant, is quoted from it and is not only what was answered
+/// from here; the others with the reason.
 fn news(
     view: &View,
-    kept: &Remembered,
+    observed: Timestamp,
     text: &str,
     items: Vec<Item>,
 ) -> (Vec<Proposal>, Vec<(String, String)>) {
-    let repeats = view.repeats(text);
-    let (id, observed) = (&kept.stored.id, kept.stored.observed);
+    let answers = view.answers_in(text);
     let (mut proposals, mut refused) = (Vec::new(), Vec::new());
     for item in items {
         let said = item.said();
         // A statement is as old as its text, however long that took to be read: what was said since
         // stays current.
-        let proposal = match item.proposal(text, Some(observed)) {
-            Ok(proposal) => proposal,
-            Err(reason) => {
-                refused.push((said, reason));
-                continue;
+        match item.proposal(text, Some(observed)) {
+            Err(reason) => refused.push((said, reason)),
+            Ok(proposal) if answers.are_all_of(view, &proposal.statement) => {
+                refused.push((said, REPEATS.to_owned()));
             }
-        };
-        let statement = &proposal.statement;
-        let evidence = statement.evidence.as_deref().unwrap_or_default();
-        match repeats.refusal(evidence, &statement.value, id) {
-            Some(Refusal::Answered) => refused.push((said, REPEATS.to_owned())),
-            Some(Refusal::ReadBefore) => refused.push((said, READ_BEFORE.to_owned())),
-            None => proposals.push(proposal),
+            Ok(proposal) => proposals.push(proposal),
         }
     }
     (proposals, refused)

@@ -186,7 +186,7 @@ impl Stamp {
         self.now
     }
 
-    fn next(&mut self) -> Timestamp {
+    pub(crate) fn next(&mut self) -> Timestamp {
         self.last = self.now.max(time::after(self.last));
         self.last
     }

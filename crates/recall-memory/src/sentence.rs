@@ -92,6 +92,14 @@ pub(crate) fn without_role(sentence: &str) -> &str {
     role.unwrap_or(sentence)
 }
 
+/// Whether a name is that of a role.
+pub(crate) fn is_role(name: &str) -> bool {
+    let roles = ROLES.iter().filter_map(|role| role.strip_suffix(':'));
+    roles
+        .into_iter()
+        .any(|role| role.eq_ignore_ascii_case(name))
+}
+
 /// Where each sentence of a text begins and ends; together they are the whole text.
 pub(crate) fn bounds(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let ends = text

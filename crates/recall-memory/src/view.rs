@@ -7,6 +7,7 @@ mod build;
 mod drawn;
 mod echo;
 mod embed;
+mod escapes;
 mod find;
 mod items;
 mod names;
@@ -14,6 +15,7 @@ mod past;
 mod quotes;
 mod rank;
 mod repeats;
+mod rows;
 mod runs;
 mod served;
 mod sessions;
@@ -37,18 +39,17 @@ use crate::search::Index;
 use crate::value::Value;
 
 pub(crate) use build::{Builder, decode};
-pub(crate) use drawn::{DrawnFrom, Outdated};
+pub(crate) use drawn::Outdated;
 pub(crate) use echo::Echo;
 pub(crate) use embed::Unembedded;
 pub(crate) use find::Find;
 pub(crate) use names::{Predicate, Subject};
 pub(crate) use rank::{Texts, Wanted};
-pub(crate) use repeats::Refusal;
 
 use names::Names;
 use past::Past;
 use quotes::Quotes;
-use repeats::Silent;
+use repeats::Read;
 use sessions::Sessions;
 
 /// Everything known of one namespace.
@@ -81,9 +82,8 @@ pub(crate) struct View {
     drawn: HashMap<EventId, Vec<(u32, u32)>>,
     /// The words that statements were drawn from.
     quotes: Quotes,
-    /// Statements that were ever made, kept texts apart.
-    statements: usize,
-    silent: Mutex<Silent>,
+    /// What kept texts repeat, as far as they were looked through.
+    read: Mutex<Read>,
     /// Predicates that writes defined.
     defined: usize,
     last_recorded: Timestamp,
@@ -125,8 +125,7 @@ impl View {
             ended_by: HashMap::new(),
             drawn: HashMap::new(),
             quotes: Quotes::default(),
-            statements: 0,
-            silent: Mutex::default(),
+            read: Mutex::default(),
             defined: 0,
             last_recorded: Timestamp::MIN,
             held: 0,
@@ -351,7 +350,7 @@ impl View {
             + self.sessions.bytes()
             + self.past.bytes()
             + self.quotes.bytes()
-            + self.silent.lock().bytes()
+            + self.read.lock().bytes()
             + self.subjects.said.bytes()
     }
 

@@ -12,6 +12,9 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::fold::{characters, fold};
 use super::script::{Script, continues_word, is_invisible, script_of};
 
+/// What fills the place of an escape that was undone; it shows nothing.
+pub(crate) const PAD: char = '\u{1}';
+
 /// Multiplier of the sums by which runs of words are known; any odd number does.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -42,8 +45,6 @@ struct Word {
 pub(crate) struct Gap {
     /// Anything but blanks.
     pub(crate) sign: bool,
-    /// A colon, of whatever width.
-    pub(crate) colon: bool,
     /// The end of a line, or of the text.
     pub(crate) line: bool,
     /// One sign alone that makes the words beside it one, as in `Baden-Baden` and `3.5`.
@@ -132,9 +133,13 @@ impl Plain {
         self.gaps.get(before).copied().unwrap_or_default()
     }
 
-    /// How many words end up to a byte of the text as it was given.
-    pub(crate) fn words_until(&self, byte: usize) -> usize {
-        self.words.partition_point(|word| word.raw.end <= byte)
+    /// The words that stand in a part of the text as it was given.
+    pub(crate) fn words_in(&self, part: Range<usize>) -> Range<usize> {
+        let first = self
+            .words
+            .partition_point(|word| word.raw.start < part.start);
+        let end = self.words.partition_point(|word| word.raw.end <= part.end);
+        first..end.max(first)
     }
 
     /// By what some of the words are known: equal runs have equal sums, and others hardly ever.
@@ -162,7 +167,7 @@ impl Plain {
         }
         let (mut word, mut alone) = (String::new(), false);
         let mut words = Vec::new();
-        for c in characters(written) {
+        for c in characters(written).filter(|c| *c != PAD) {
             let script = script_of(c);
             let lone = matches!(
                 script,
@@ -180,7 +185,7 @@ impl Plain {
         }
         words.push(word);
         // Where each character is a word of its own, each has its place; else the run is their place.
-        let letters: Vec<_> = written.char_indices().collect();
+        let letters: Vec<_> = written.char_indices().filter(|(_, c)| *c != PAD).collect();
         let each = letters.len() == words.len();
         for (no, word) in words.iter().enumerate() {
             let place = letters.get(no).filter(|_| each);
@@ -225,21 +230,40 @@ impl Plain {
     }
 }
 
+/// Colons, of whatever width.
+const COLONS: &[char] = &[
+    ':', '\u{ff1a}', '\u{fe55}', '\u{fe13}', '\u{2236}', '\u{a789}',
+];
+
+/// Whether what stands between two words has a sign by which rows and tables part them. People put signs
+/// of emphasis, quotes and brackets into their sentences, and end them.
+pub(crate) fn tabulates(gap: &str) -> bool {
+    const WRITTEN: &[char] = &[
+        '*', '_', '`', '~', '"', '\'', '(', ')', '[', ']', '{', '}', '<', '>', '#', '.', '!', '?',
+        '\u{2026}', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{2018}', '\u{2019}', '\u{201a}',
+        '\u{201c}', '\u{201d}', '\u{201e}', '\u{ab}', '\u{bb}', '\u{300c}', '\u{300d}',
+    ];
+    let signs = gap.chars().filter(|c| !c.is_whitespace() && !is_hidden(*c));
+    let signs = signs.filter(|c| !WRITTEN.contains(c) && !is_of_word(*c));
+    signs.count() > 0
+}
+
+/// Whether what stands between two words has a colon.
+pub(crate) fn has_colon(gap: &str) -> bool {
+    gap.contains(COLONS)
+}
+
 /// `ends` for the gap before the first word and the one behind the last, `digits` for one between digits.
 fn measured(gap: &str, ends: bool, digits: bool) -> Gap {
     const JOINING: &[char] = &[
         '-', '_', '/', '\'', '\u{2019}', '&', '+', '@', '\u{2010}', '\u{2011}',
     ];
-    const COLONS: &[char] = &[
-        ':', '\u{ff1a}', '\u{fe55}', '\u{fe13}', '\u{2236}', '\u{a789}',
-    ];
-    let mut signs = gap.chars();
+    let mut signs = gap.chars().filter(|c| *c != PAD);
     let only = signs.next().filter(|_| signs.next().is_none());
     let joins =
         only.is_some_and(|c| JOINING.contains(&c) || (digits && matches!(c, '.' | ',' | ':')));
     Gap {
-        sign: gap.chars().any(|c| !c.is_whitespace() && !is_invisible(c)),
-        colon: gap.contains(COLONS),
+        sign: gap.chars().any(|c| !c.is_whitespace() && !is_hidden(c)),
         line: ends || gap.contains(['\n', '\r', '\u{2028}', '\u{2029}']),
         joins: joins && !ends,
     }
@@ -267,7 +291,7 @@ impl Runs<'_> {
     fn step(&self, start: usize, end: usize) -> Option<usize> {
         let rest = self.text.get(end..)?;
         let c = rest.chars().next()?;
-        let goes_on = is_of_word(c) || continues_word(c) || is_invisible(c) || {
+        let goes_on = is_of_word(c) || continues_word(c) || is_hidden(c) || {
             let digit = self
                 .text
                 .get(start..end)?
@@ -276,6 +300,10 @@ impl Runs<'_> {
         };
         goes_on.then(|| end + c.len_utf8())
     }
+}
+
+fn is_hidden(c: char) -> bool {
+    c == PAD || is_invisible(c)
 }
 
 /// Whether a character makes a word, now or in compatibility form (`㎞`).
@@ -359,18 +387,33 @@ mod tests {
     }
 
     #[test]
+    fn signs_of_rows_are_none_that_people_write_in_sentences() {
+        for (gap, rows) in [
+            (" ", false),
+            ("** *", false),
+            ("\u{201d} (", false),
+            (". ", false),
+            (": ", true),
+            (" | ", true),
+            (" \u{2192} ", true),
+            (" - ", true),
+            ("\u{ff1a}", true),
+            (",", true),
+            ("=\"", true),
+        ] {
+            assert_eq!(tabulates(gap), rows, "{gap:?}");
+        }
+        assert!(has_colon("\u{ff1a}") && !has_colon("; "));
+    }
+
+    #[test]
     fn gaps_say_what_parts_and_what_joins() {
         let text = "a: b-c. 3.5 d\ne \u{201c}f\u{201d}";
         let plain = Plain::of(text);
         let gaps: Vec<String> = (0..=plain.len())
             .map(|no| {
                 let gap = plain.gap(no);
-                let flags = [
-                    (gap.sign, 's'),
-                    (gap.colon, ':'),
-                    (gap.line, 'l'),
-                    (gap.joins, 'j'),
-                ];
+                let flags = [(gap.sign, 's'), (gap.line, 'l'), (gap.joins, 'j')];
                 flags
                     .iter()
                     .filter(|(set, _)| *set)
@@ -378,7 +421,7 @@ mod tests {
                     .collect()
             })
             .collect();
-        assert_eq!(gaps, ["l", "s:", "sj", "s", "sj", "", "l", "s", "sl"]);
+        assert_eq!(gaps, ["l", "s", "sj", "s", "sj", "", "l", "s", "sl"]);
         assert_eq!(text.get(plain.raw_gap(1, text)), Some(": "));
     }
 

@@ -102,8 +102,8 @@ const UNREAD: &str = "The text was kept and recall finds it by its words, but th
 const ECHO: &str = "The text only repeats what was answered from this memory, so it was not kept and \
                     nothing was added or changed.";
 /// Why what was repeated is not believed.
-pub(crate) const GONE: &str = "it was said before and is no longer so; if it is so again, say that in \
-                               other words";
+pub(crate) const GONE: &str = "it is no longer so, and an answer that is repeated does not make it so \
+                               again; who means it says it in a sentence";
 
 /// Words the answer of a server with a model.
 pub(crate) fn drawn(drawn: &Drawn) -> Answer {
@@ -131,7 +131,7 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
                     });
             }
         }
-        DrawnKind::Known(drawn) => known(json, &drawn.believed, &drawn.gone, None),
+        DrawnKind::Known(believed) => known(json, believed, &[], None),
         DrawnKind::Echo(echo) => known(json, &echo.known, &echo.gone, Some(ECHO)),
         DrawnKind::Unread(kept) => {
             json.key("kept_as_text").bool(true);

@@ -12,7 +12,7 @@ use crate::limits::{MAX_COMPARED, MAX_RELATED};
 use crate::plan::{Outcome, Proposal, Remembered, Replace, TextRemembered};
 use crate::text::remember::GONE;
 use crate::value::{Value, lower};
-use crate::view::{DrawnFrom, Echo, Find, Outdated, View};
+use crate::view::{Find, Outdated, View};
 use crate::writer::Done;
 
 pub(crate) use parse::{DRAWN_CONFIDENCE, Parsed, note, parse};
@@ -53,7 +53,11 @@ pub(crate) fn drawn(drawn: &Drawn) -> Answer {
                 );
             }
         }
-        DrawnKind::Known(DrawnFrom { gone, .. }) | DrawnKind::Echo(Echo { gone, .. }) => {
+        DrawnKind::Known(_) | DrawnKind::Echo(_) => {
+            let gone = match &drawn.kind {
+                DrawnKind::Echo(echo) => &echo.gone[..],
+                _ => &[],
+            };
             json.key("proposals").raw("null");
             json.key("results").array([(); 0], |_, ()| {});
             if gone.is_empty() {

@@ -8,12 +8,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::repeats::{How, joined, overlap};
+use super::repeats::{Repeats, joined, overlap};
 use super::{Find, Pair, View};
 use crate::event::Event;
 use crate::event_id::EventId;
 use crate::json::Json;
-use crate::search::plain::Plain;
 use crate::sentence;
 use crate::value::{Value, ValueKey};
 use crate::vectors::At;
@@ -44,6 +43,11 @@ struct Old {
     seen: HashSet<(u32, ValueKey)>,
     /// Places in the text, with the place in `gone` of what they say.
     places: Vec<(Range<usize>, usize)>,
+    /// Those of them that the text was read for: a sentence that meets one is no longer so.
+    drawn: Vec<Range<usize>>,
+    /// Those that an answer says; a sentence is no longer so if it says nothing else.
+    served: Vec<Range<usize>>,
+    repeats: Option<Arc<Repeats>>,
     /// Statements of which nobody knows by what words.
     unquoted: usize,
 }
@@ -120,19 +124,8 @@ impl Find<'_> {
     /// What of a text is no longer so; `None` for any other statement, and for a text that stands as
     /// it was said.
     pub(crate) fn outdated(&self, pair: &Pair, slot: u32) -> Option<Outdated> {
-        self.outdated_by(pair, slot, true)
-    }
-
-    /// What of a text is no longer so, by the id of the text.
-    pub(crate) fn outdated_text(&self, note: &EventId) -> Option<Outdated> {
-        let (no, slot) = self.view.note_place(note)?;
-        self.outdated(self.view.pair(no)?, slot)
-    }
-
-    /// Repeated words in it are looked for only if `all`, because that means reading it.
-    fn outdated_by(&self, pair: &Pair, slot: u32, all: bool) -> Option<Outdated> {
         let (event, text) = self.text_of(pair, slot)?;
-        let old = self.old_of(event, text, all);
+        let old = self.old_of(event, text);
         if old.gone.is_empty() {
             return None;
         }
@@ -140,12 +133,18 @@ impl Find<'_> {
         let drawn = self.view.drawn_places(&event.id).len();
         let rest = match old.unquoted > 0 && old.unquoted == drawn {
             true => None,
-            false => without(text, &old.ranges()),
+            false => without(text, |sentence| old.is_gone(text, sentence)),
         };
         Some(Outdated {
             gone: old.gone,
             rest,
         })
+    }
+
+    /// What of a text is no longer so, by the id of the text.
+    pub(crate) fn outdated_text(&self, note: &EventId) -> Option<Outdated> {
+        let (no, slot) = self.view.note_place(note)?;
+        self.outdated(self.view.pair(no)?, slot)
     }
 
     /// A kept text, where any was ever read.
@@ -160,13 +159,16 @@ impl Find<'_> {
         }
     }
 
-    fn old_of(&self, event: &Event, text: &str, all: bool) -> Old {
+    fn old_of(&self, event: &Event, text: &str) -> Old {
         let mut old = Old::default();
         self.drawn_and_gone(event, text, &mut old);
-        if all && self.view.has_superseded() {
+        if self.view.has_superseded() {
             self.repeated_and_gone(event, text, &mut old);
         }
-        old.places.sort_by_key(|(at, _)| (at.start, at.end));
+        for places in [&mut old.drawn, &mut old.served] {
+            places.sort_by_key(|at| (at.start, at.end));
+            *places = joined(std::mem::take(places).into_iter());
+        }
         old
     }
 
@@ -186,9 +188,10 @@ impl Find<'_> {
             let gone = self.add(*no, own, value, old);
             match stated.evidence() {
                 Some(evidence) => {
-                    let found = text.match_indices(&**evidence);
-                    let found = found.map(|(at, it)| (at..at + it.len(), gone));
-                    old.places.extend(found);
+                    for (at, it) in text.match_indices(&**evidence) {
+                        old.places.push((at..at + it.len(), gone));
+                        old.drawn.push(at..at + it.len());
+                    }
                 }
                 None => old.unquoted += 1,
             }
@@ -197,32 +200,27 @@ impl Find<'_> {
 
     /// What a text repeats of what was answered or read here and is no longer so.
     fn repeated_and_gone(&self, event: &Event, text: &str, old: &mut Old) {
-        if self.view.is_silent(event.arrival) {
+        old.repeats = self.view.repeats_of(event, text, &self.values);
+        let Some(repeats) = old.repeats.clone() else {
             return;
-        }
-        let repeats = self.view.repeats_in(text, &Plain::of(text), &self.values);
-        if repeats.is_empty() {
-            return self.view.note_silent(event.arrival);
-        }
-        for repeat in repeats {
+        };
+        for repeat in &repeats.list {
+            let of = repeat.of.iter();
+            let of = of.filter_map(|it| Some((it.no, it.pair(self.view)?, it.value(self.view)?)));
+            let of: Vec<_> = of.collect();
             // Where a sentence may mean several statements, it is true as long as one of them is.
-            let quotes = repeat.how == How::Quote;
-            if !quotes
-                && repeat
-                    .of
-                    .iter()
-                    .any(|it| self.believes(it.no, it.pair, it.value))
-            {
+            let believed =
+                |(no, pair, value): &(u32, &Pair, &Value)| self.believes(*no, pair, value);
+            if of.iter().any(believed) {
                 continue;
             }
-            for said in &repeat.of {
-                let own = said.note == Some(&event.id);
-                if own || !self.was_stated(said.pair, said.value) {
-                    continue;
-                }
-                if !self.believes(said.no, said.pair, said.value) {
-                    let gone = self.add(said.no, said.pair, said.value, old);
+            for (no, pair, value) in of {
+                if self.was_stated(pair, value) {
+                    let gone = self.add(no, pair, value, old);
                     old.places.push((repeat.at.clone(), gone));
+                    if repeat.how.is_served() {
+                        old.served.push(repeat.at.clone());
+                    }
                 }
             }
         }
@@ -287,7 +285,7 @@ impl Find<'_> {
         let Some(at) = sentence::around(evidence, text) else {
             return Some(quoted);
         };
-        let old = self.old_of(own, text, true);
+        let old = self.old_of(own, text);
         let here = old
             .places
             .iter()
@@ -308,13 +306,6 @@ impl Find<'_> {
             .view
             .pair(no)
             .and_then(|pair| self.outdated(pair, slot));
-        outdated.is_some_and(|outdated| outdated.rest.is_none())
-    }
-
-    /// The same of what was drawn from it alone: near enough to count by, and cheap.
-    pub(super) fn is_replaced(&self, (no, slot): (u32, u32)) -> bool {
-        let pair = self.view.pair(no);
-        let outdated = pair.and_then(|pair| self.outdated_by(pair, slot, false));
         outdated.is_some_and(|outdated| outdated.rest.is_none())
     }
 
@@ -354,18 +345,21 @@ impl Outdated {
 }
 
 impl Old {
-    /// The places, those that meet joined into one.
-    fn ranges(&self) -> Vec<Range<usize>> {
-        joined(self.places.iter().map(|(at, _)| at.clone()))
+    /// Whether a sentence of the text is no longer so.
+    fn is_gone(&self, text: &str, sentence: Range<usize>) -> bool {
+        let repeats = self.repeats.as_deref();
+        overlap(&self.drawn, &sentence)
+            || (overlap(&self.served, &sentence)
+                && repeats.is_some_and(|it| it.is_all_in(text, sentence)))
     }
 }
 
-/// A text without the sentences that meet any of some places; `None` when nothing is left.
-fn without(text: &str, places: &[Range<usize>]) -> Option<String> {
+/// A text without some of its sentences; `None` when nothing is left.
+fn without(text: &str, is_gone: impl Fn(Range<usize>) -> bool) -> Option<String> {
     let mut rest = String::new();
     let (mut gap, mut left) = (false, false);
     for (from, to) in sentence::bounds(text) {
-        if overlap(places, &(from..to)) {
+        if is_gone(from..to) {
             gap = true;
             continue;
         }
@@ -406,7 +400,8 @@ mod tests {
             .collect();
         places.sort_by_key(|at| at.start);
         let places = joined(places.into_iter());
-        assert_eq!(without(text, &places).as_deref(), expected, "{quoted:?}");
+        let rest = without(text, |sentence| overlap(&places, &sentence));
+        assert_eq!(rest.as_deref(), expected, "{quoted:?}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::View;
-use super::repeats::{How, Repeat, joined};
+use super::repeats::{How, Repeat, beside, joined};
+use super::spoken::Values;
 use crate::registry::NOTE;
 use crate::sentence;
 use crate::value::Value;
@@ -25,9 +26,9 @@ pub(crate) struct Echo {
 impl View {
     /// What a text repeats that says nothing but what was answered from here, believed still or not.
     pub(crate) fn echo(&self, text: &str) -> Option<Echo> {
-        let repeats = self.repeats(text);
-        let answers = repeats.list().iter().filter(|it| it.how == How::Answer);
-        let answers: Vec<&Repeat<'_>> = answers.collect();
+        let repeats = self.repeats(text, &Values::default());
+        let answers = repeats.list.iter().filter(|it| it.how == How::Answer);
+        let answers: Vec<&Repeat> = answers.collect();
         let places = joined(answers.iter().map(|it| it.at.clone()));
         if places.is_empty() {
             return None;
@@ -47,17 +48,21 @@ impl View {
             echo.known.push(line.to_owned());
         }
         for answer in answers {
-            let believed = answer.of.iter().find(|it| it.is_held());
-            let Some(said) = believed.or(answer.of.first()) else {
+            let believed = answer.of.iter().find(|it| it.is_held(self));
+            let said = believed.or(answer.of.first());
+            let stated = said.and_then(|it| it.pair(self).zip(it.value(self)));
+            let Some((pair, value)) = stated else {
                 continue;
             };
-            let (subject, predicate) =
-                (self.subject_name(said.pair), self.predicate_name(said.pair));
+            let (subject, predicate) = (self.subject_name(pair), self.predicate_name(pair));
             let list = match believed {
                 Some(_) => &mut echo.known,
                 None => &mut echo.gone,
             };
-            list.push(sentence::spoken(&subject, &predicate, said.value));
+            let said = sentence::spoken(&subject, &predicate, value);
+            if !list.contains(&said) {
+                list.push(said);
+            }
         }
         Some(echo)
     }
@@ -72,18 +77,7 @@ impl View {
 
 /// Whether a line says nothing outside of some places, but for what may stand before.
 fn is_all_in(text: &str, line: Range<usize>, places: &[Range<usize>]) -> bool {
-    let first = places.partition_point(|it| it.end <= line.start);
-    let (mut from, mut rest) = (line.start, String::new());
-    for place in places
-        .iter()
-        .skip(first)
-        .take_while(|it| it.start < line.end)
-    {
-        rest.push_str(text.get(from..place.start.max(from)).unwrap_or_default());
-        rest.push('\n');
-        from = from.max(place.end);
-    }
-    rest.push_str(text.get(from..line.end.max(from)).unwrap_or_default());
+    let rest = beside(places, line, text);
     rest.lines()
         .all(|rest| !plain(rest).contains(char::is_alphanumeric))
 }

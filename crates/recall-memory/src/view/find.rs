@@ -21,7 +21,7 @@ pub(crate) struct Find<'v> {
     pub(crate) at: Option<Timestamp>,
     then: RefCell<HashMap<u32, Rc<Believed>>>,
     /// The values of pairs that texts were looked through for.
-    pub(super) values: Values<'v>,
+    pub(super) values: Values,
     /// The search by vectors, where there is one.
     pub(super) near: Option<(&'v VectorTable, &'v Near)>,
 }

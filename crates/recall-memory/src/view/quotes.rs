@@ -1,10 +1,9 @@
 //! The words that statements were drawn from, and where a text says them again.
 
+use super::View;
 use super::repeats::{How, Repeat, Said};
 use super::runs::Runs;
 use super::served::Reading;
-use super::{Pair, View};
-use crate::event::Event;
 use crate::search::plain::Plain;
 use crate::sentence;
 
@@ -60,28 +59,17 @@ impl View {
     }
 }
 
-impl<'v> Reading<'_, 'v> {
+impl Reading<'_> {
     /// Where the text says what statements were drawn from; at most `most`. Words that go on behind are
     /// other words: `Alice lives in Rome again`.
-    pub(super) fn quoted(&self, most: usize) -> Vec<Repeat<'v>> {
+    pub(super) fn quoted(&self, most: usize) -> Vec<Repeat> {
         let mut found = Vec::new();
         for end in (1..=self.plain.len()).filter(|end| self.plain.gap(*end).parts()) {
             for length in self.view.quotes.lengths(end) {
                 let at = end - length..end;
                 let of = self.drawn_from(at.start, self.plain.words(at.clone()), at.end);
                 if !of.is_empty() {
-                    let mut at = self.plain.raw(at);
-                    // A value of signs alone stands behind the words.
-                    if of
-                        .iter()
-                        .any(|it| !it.value.to_string().contains(char::is_alphanumeric))
-                    {
-                        let signs = self.plain.raw_gap(end, self.text);
-                        at.end += self
-                            .text
-                            .get(signs)
-                            .map_or(0, |signs| signs.trim_end().len());
-                    }
+                    let at = self.plain.raw(at);
                     found.push(Repeat {
                         at,
                         how: How::Quote,
@@ -97,7 +85,7 @@ impl<'v> Reading<'_, 'v> {
     }
 
     /// The statements that were drawn from these words.
-    fn drawn_from(&self, start: usize, words: &str, end: usize) -> Vec<Said<'v>> {
+    fn drawn_from(&self, start: usize, words: &str, end: usize) -> Vec<Said> {
         let whole = self.plain.gap(start).parts();
         let alike = self
             .view
@@ -112,20 +100,27 @@ impl<'v> Reading<'_, 'v> {
         if !first.is_some_and(|first| first.iter().any(|(own, _)| own.all() == words)) {
             return Vec::new();
         }
-        let said = alike.iter().filter_map(|it| self.view.said(it.no, it.slot));
-        said.collect()
+        let said = alike.iter().map(|it| Said {
+            no: it.no,
+            slot: it.slot,
+        });
+        said.filter(|it| self.names(it.no)).collect()
     }
-}
 
-impl View {
-    fn said(&self, no: u32, slot: u32) -> Option<Said<'_>> {
-        let pair: &Pair = self.pair(no)?;
-        let event: &Event = pair.event(slot)?;
-        Some(Said {
-            no,
-            pair,
-            value: event.value.as_ref()?,
-            note: event.evidence_id(),
+    /// Whether the text names the subject of a pair: the words alone may be anybody's.
+    fn names(&self, no: u32) -> bool {
+        let subject = self.view.pair(no).map(|pair| self.view.subject_name(pair));
+        subject.is_some_and(|name| {
+            let words = Plain::of(&name);
+            match words.is_empty() {
+                true => self.text.contains(&*name),
+                // A role tells who wrote a line, not whom it is about.
+                false if sentence::is_role(&name) => self.text.lines().any(|line| {
+                    let line = Plain::of(sentence::without_role(line));
+                    line.says(&words)
+                }),
+                false => self.plain.says(&words),
+            }
         })
     }
 }

@@ -1,36 +1,45 @@
 //! What a text repeats: what was answered from here, and what was read here before.
 //!
-//! An agent that writes down what it has read must not make it true again. Texts are compared by their
-//! words alone, so that no change of letters, blanks, signs and markup hides a repeat.
+//! An agent that writes down an answer must not make it true again. Only what nobody writes but this
+//! server, and who copies it, counts as an answer: a sentence that a person may write is news whenever it
+//! is said. Texts are compared by their words alone, so that no change of letters, blanks, escapes and
+//! markup hides a repeat.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::escapes::undone;
 use super::served::Reading;
 use super::spoken::Values;
 use super::{Pair, View};
-use crate::event_id::EventId;
+use crate::event::Event;
+use crate::plan::Statement;
 use crate::search::plain::Plain;
+use crate::sentence;
 use crate::value::Value;
 
 /// Repeats that are looked for in one text; an answer of a full page has fewer sentences.
 const MAX_REPEATS: usize = 4_096;
 
 /// What a text repeats.
-#[derive(Debug)]
-pub(crate) struct Repeats<'t, 'v> {
-    text: &'t str,
-    list: Vec<Repeat<'v>>,
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    /// In the order in which it stands there.
+    pub(super) list: Vec<Repeat>,
+    /// Everything of the text that is an answer's: sentences, and what stands beside them in rows.
+    pub(super) served: Vec<Range<usize>>,
 }
 
 /// Words of a text that were answered or read before.
 #[derive(Debug)]
-pub(super) struct Repeat<'v> {
+pub(super) struct Repeat {
     /// Where they stand, in bytes.
     pub(super) at: Range<usize>,
     pub(super) how: How,
     /// The statements that they say.
-    pub(super) of: Vec<Said<'v>>,
+    pub(super) of: Vec<Said>,
 }
 
 /// How words are repeated.
@@ -38,139 +47,208 @@ pub(super) struct Repeat<'v> {
 pub(super) enum How {
     /// As answers word a statement, `user prefers editor: vim`; people do not write like that.
     Answer,
-    /// The same, with other signs between its parts.
+    /// The same, with other signs between its parts, as in a table.
     Marked,
-    /// The same words without signs, as people write them too.
-    Words,
-    /// As they stand in the text that the statement was drawn from.
+    /// As they stand in the text that the statement was drawn from. Anybody may say them again.
     Quote,
 }
 
-/// A statement that was ever made.
-#[derive(Debug)]
-pub(super) struct Said<'v> {
+/// A statement that was ever made, by its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said {
     pub(super) no: u32,
-    pub(super) pair: &'v Pair,
-    pub(super) value: &'v Value,
-    /// The text that it was drawn from, where that text is repeated.
-    pub(super) note: Option<&'v EventId>,
+    pub(super) slot: u32,
 }
 
-/// Texts that repeat nothing, by their place in the log: most, and they need not be read again for each
-/// question until another statement is made.
+/// What kept texts repeat, by their place in the log; nothing for most. Only what was stated before a text
+/// can be repeated in it, so that this never changes.
 #[derive(Debug, Default)]
-pub(super) struct Silent {
-    /// How many statements there were.
-    statements: usize,
-    texts: HashSet<u32>,
-}
+pub(super) struct Read(HashMap<u32, Option<Arc<Repeats>>>);
 
-impl Silent {
+impl Read {
     pub(super) fn bytes(&self) -> usize {
-        self.texts.capacity() * 5
+        const REPEAT: usize = size_of::<Repeats>() + 2 * size_of::<Repeat>();
+        let found = self.0.values().flatten().count();
+        self.0.capacity() * 24 + found * REPEAT
     }
 }
 
-/// Why words of a text are no evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// They are an answer's.
-    Answered,
-    /// They were read before, and what they say is no longer so.
-    ReadBefore,
+impl How {
+    pub(super) fn is_served(self) -> bool {
+        self != Self::Quote
+    }
 }
 
-impl Said<'_> {
+impl Said {
+    pub(super) fn pair(self, view: &View) -> Option<&Pair> {
+        view.pair(self.no)
+    }
+
+    pub(super) fn event(self, view: &View) -> Option<&Event> {
+        self.pair(view)?.event(self.slot)
+    }
+
+    pub(super) fn value(self, view: &View) -> Option<&Value> {
+        self.event(view)?.value.as_ref()
+    }
+
     /// Whether it is believed now.
-    pub(super) fn is_held(&self) -> bool {
-        self.pair.holds(self.value).is_some()
+    pub(super) fn is_held(self, view: &View) -> bool {
+        let pair = self.pair(view).zip(self.value(view));
+        pair.is_some_and(|(pair, value)| pair.holds(value).is_some())
     }
 }
 
 impl View {
-    /// What a text repeats.
-    pub(crate) fn repeats<'t>(&self, text: &'t str) -> Repeats<'t, '_> {
-        let list = self.repeats_in(text, &Plain::of(text), &Values::default());
-        Repeats { text, list }
-    }
-
-    /// Whether it is known that a kept text, by its place in the log, repeats nothing.
-    pub(super) fn is_silent(&self, arrival: u32) -> bool {
-        let silent = self.silent.lock();
-        silent.statements == self.statements && silent.texts.contains(&arrival)
-    }
-
-    pub(super) fn note_silent(&self, arrival: u32) {
-        let mut silent = self.silent.lock();
-        if silent.statements != self.statements {
-            silent.texts.clear();
-            silent.statements = self.statements;
-        }
-        silent.texts.insert(arrival);
-    }
-
-    /// What a text of these words repeats, in the order in which it stands there.
-    pub(super) fn repeats_in<'v>(
-        &'v self,
+    /// What a text repeats of what was stated before it came, if anything.
+    pub(super) fn repeats_of(
+        &self,
+        event: &Event,
         text: &str,
-        plain: &Plain,
-        values: &Values<'v>,
-    ) -> Vec<Repeat<'v>> {
+        values: &Values,
+    ) -> Option<Arc<Repeats>> {
+        if let Some(known) = self.read.lock().0.get(&event.arrival) {
+            return known.clone();
+        }
+        let mut repeats = self.repeats(text, values);
+        for repeat in &mut repeats.list {
+            let earlier = |said: &Said| {
+                let stated = said.event(self).filter(|it| it.arrival < event.arrival);
+                stated.is_some_and(|it| it.evidence_id() != Some(&event.id))
+            };
+            repeat.of.retain(earlier);
+        }
+        repeats.list.retain(|it| !it.of.is_empty());
+        let found = (!repeats.list.is_empty()).then(|| Arc::new(repeats));
+        self.read.lock().0.insert(event.arrival, found.clone());
+        found
+    }
+
+    /// What a text repeats of everything that was ever stated.
+    pub(super) fn repeats(&self, text: &str, values: &Values) -> Repeats {
+        let (raw, text) = (text, undone(text));
+        let plain = Plain::of(&text);
         let reading = Reading {
             view: self,
-            text,
-            plain,
+            raw,
+            text: &text,
+            plain: &plain,
             values,
         };
         let mut list = reading.served(MAX_REPEATS);
-        // Words without a sign between them are an answer's only where the sentence ends with them.
-        list.retain(|it| it.how != How::Words || ends_at(plain, it.at.end));
+        list.sort_by_key(|it| (it.at.start, it.at.end));
+        let sentences = joined(list.iter().map(|it| it.at.clone()));
+        let served = match sentences.is_empty() {
+            true => Vec::new(),
+            false => {
+                let mut served = sentences;
+                served.extend(reading.beside(&list));
+                served.sort_by_key(|at| (at.start, at.end));
+                joined(served.into_iter())
+            }
+        };
+        let before = reading.before(&list);
+        list.extend(before);
         list.extend(reading.quoted(MAX_REPEATS));
         list.sort_by_key(|it| (it.at.start, it.at.end));
-        list
+        Repeats { list, served }
+    }
+
+    /// What a text repeats of answers, to judge evidence from it by.
+    pub(crate) fn answers_in<'t>(&self, text: &'t str) -> Answers<'t> {
+        let undone = undone(text);
+        let plain = Plain::of(&undone);
+        let reading = Reading {
+            view: self,
+            raw: text,
+            text: &undone,
+            plain: &plain,
+            values: &Values::default(),
+        };
+        let sentences = reading.served(MAX_REPEATS);
+        let members = reading.members(&sentences);
+        Answers {
+            raw: text,
+            text: undone,
+            sentences,
+            members,
+        }
+    }
+
+    /// Whether a pair ever had a value that reads so.
+    fn ever_stated(&self, no: u32, value: &Wanted) -> bool {
+        let events = self.pair(no).map_or(&[][..], |pair| &pair.events);
+        let mut values = events.iter().filter_map(|it| it.value.as_ref());
+        values.any(|other| value.is(other))
     }
 }
 
-/// Whether a sentence may end at a byte of a text where a word ends.
-fn ends_at(plain: &Plain, byte: usize) -> bool {
-    plain.gap(plain.words_until(byte)).parts()
+/// What a text repeats of answers.
+pub(crate) struct Answers<'t> {
+    raw: &'t str,
+    /// Without its escapes.
+    text: Cow<'t, str>,
+    sentences: Vec<Repeat>,
+    /// The words of rows beside their sentences.
+    members: Vec<Range<usize>>,
 }
 
-impl Repeats<'_, '_> {
-    pub(super) fn list(&self) -> &[Repeat<'_>] {
-        &self.list
+impl Answers<'_> {
+    /// Whether words of the text that are quoted as evidence for a statement are only an answer's that says
+    /// so: then they are no evidence of it. What the text says about others, or beside the answer, is.
+    pub(crate) fn are_all_of(&self, view: &View, statement: &Statement) -> bool {
+        let Some(subject) = view.subject_no(&statement.subject) else {
+            return false;
+        };
+        let wanted = Wanted::of(&statement.value);
+        let says = |said: &Said| {
+            said.pair(view).is_some_and(|pair| pair.subject == subject)
+                && said.value(view).is_some_and(|value| wanted.is(value))
+        };
+        let own = self.sentences.iter().filter(|it| it.of.iter().any(says));
+        let mut own: Vec<Range<usize>> = own.map(|it| it.at.clone()).collect();
+        let pair = view.spelt(&statement.predicate);
+        let pair = pair.and_then(|predicate| view.pair_no(subject, predicate));
+        if !self.members.is_empty() && pair.is_some_and(|no| view.ever_stated(no, &wanted)) {
+            own.extend(self.members.iter().cloned());
+        }
+        own.sort_by_key(|at| (at.start, at.end));
+        let own = joined(own.into_iter());
+        let evidence = statement.evidence.as_deref().unwrap_or_default();
+        let mut places = self.raw.match_indices(evidence);
+        // What stands beside an answer and does not say the value itself points at it.
+        !own.is_empty()
+            && places.any(|(at, it)| !wanted.is_said_beside(&own, at..at + it.len(), &self.text))
     }
+}
 
-    /// Why words of the text that are quoted as evidence for a value are none. What was drawn from
-    /// `note`, the text itself, does not count as read before.
-    pub(crate) fn refusal(&self, evidence: &str, value: &Value, note: &EventId) -> Option<Refusal> {
-        let value = Wanted::of(value);
-        let answered = self
-            .list
-            .iter()
-            .filter(|it| matches!(it.how, How::Answer | How::Marked));
-        let answered = joined(answered.map(|it| it.at.clone()));
-        let gone = self.list.iter().filter(|it| {
-            let mut of = it.of.iter();
-            of.any(|it| it.note != Some(note) && !it.is_held() && value.is(it.value))
-        });
-        let gone = joined(gone.map(|it| it.at.clone()));
-        if answered.is_empty() && gone.is_empty() {
-            return None;
-        }
-        for (at, _) in self.text.match_indices(evidence) {
-            let place = at..at + evidence.len();
-            let answers = overlap(&answered, &place);
-            if answers && !value.is_said_beside(&answered, place.clone(), self.text) {
-                return Some(Refusal::Answered);
-            }
-            // What stands beside an old statement and does not say its value itself points at it.
-            if !gone.is_empty() && !value.is_said_beside(&gone, place, self.text) {
-                return Some(Refusal::ReadBefore);
-            }
-        }
-        None
+impl Repeats {
+    /// Whether a part of a text says nothing but what was answered.
+    pub(super) fn is_all_in(&self, text: &str, part: Range<usize>) -> bool {
+        !says_beside(&self.served, part, &undone(text))
     }
+}
+
+/// Whether a part of a text says something outside of some places; a role that it begins with is nothing.
+pub(super) fn says_beside(places: &[Range<usize>], part: Range<usize>, text: &str) -> bool {
+    let rest = beside(places, part, text);
+    let mut lines = rest.lines();
+    lines.any(|line| sentence::without_role(line).contains(char::is_alphanumeric))
+}
+
+/// A part of a text without some places, with a line end for each.
+pub(super) fn beside(places: &[Range<usize>], part: Range<usize>, text: &str) -> String {
+    let mut rest = String::new();
+    let mut from = part.start;
+    let first = places.partition_point(|it| it.end <= part.start);
+    let inside = places.iter().skip(first);
+    for it in inside.take_while(|it| it.start < part.end) {
+        rest.push_str(text.get(from..it.start.max(from)).unwrap_or_default());
+        rest.push('\n');
+        from = from.max(it.end);
+    }
+    rest.push_str(text.get(from..part.end.max(from)).unwrap_or_default());
+    rest
 }
 
 /// A value that a statement is to have.
@@ -197,19 +275,7 @@ impl Wanted {
 
     /// Whether a part of a text says the value outside of what it repeats.
     fn is_said_beside(&self, repeated: &[Range<usize>], part: Range<usize>, text: &str) -> bool {
-        let mut rest = String::new();
-        let mut from = part.start;
-        let first = repeated.partition_point(|it| it.end <= part.start);
-        for it in repeated
-            .iter()
-            .skip(first)
-            .take_while(|it| it.start < part.end)
-        {
-            rest.push_str(text.get(from..it.start.max(from)).unwrap_or_default());
-            rest.push('\n');
-            from = from.max(it.end);
-        }
-        rest.push_str(text.get(from..part.end.max(from)).unwrap_or_default());
+        let rest = beside(repeated, part, text);
         match self.words.is_empty() {
             true => rest.contains(self.written.trim()),
             false => Plain::of(&rest).says(&self.words),

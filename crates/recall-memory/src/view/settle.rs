@@ -48,7 +48,6 @@ impl View {
             self.ended_by.insert(told.id.clone(), (no, slot));
         }
         pair.push(event);
-        self.statements += usize::from(!note);
         if let Some(note) = source {
             self.drawn.entry(note).or_default().push((no, slot));
             self.note_quotes(no, slot);

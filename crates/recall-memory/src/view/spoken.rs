@@ -1,8 +1,8 @@
 //! The values of a pair as they stand in a text.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::{Bound, Range};
 use std::rc::Rc;
 
 use super::Pair;
@@ -15,93 +15,96 @@ pub(super) const MAX_WORDLESS: usize = 64;
 /// The values of pairs, sorted once for all texts that are looked through with them. A text may name a
 /// pair thousands of times, and a pair may have had thousands of values.
 #[derive(Debug, Default)]
-pub(super) struct Values<'v>(RefCell<HashMap<u32, Rc<Spoken<'v>>>>);
+pub(super) struct Values(RefCell<HashMap<u32, Rc<Spoken>>>);
 
 /// The values that were ever stated of a pair.
 #[derive(Debug, Default)]
-pub(super) struct Spoken<'v> {
-    /// By their words, one blank between two.
-    worded: BTreeMap<String, Vec<&'v Value>>,
+pub(super) struct Spoken {
+    /// The events that state them first, by their words with one blank between two.
+    worded: BTreeMap<String, Vec<u32>>,
     /// Those of signs alone, as they are written.
-    wordless: Vec<(String, &'v Value)>,
+    wordless: Vec<(String, u32)>,
 }
 
 /// A value that was found in a text.
-pub(super) struct Found<'s, 'v> {
+pub(super) struct Found<'s> {
     /// How many words it has, from the place that was asked about on.
     pub(super) words: usize,
-    /// For a value of signs alone, where it ends in the gap before that place.
-    pub(super) sign: Option<usize>,
-    /// Those that read so.
-    pub(super) values: &'s [&'v Value],
+    /// For a value of signs alone, where it stands in the gap before that place.
+    pub(super) sign: Option<Range<usize>>,
+    /// Those that read so, by the events that state them first.
+    pub(super) slots: &'s [u32],
 }
 
-impl<'v> Values<'v> {
-    pub(super) fn of(&self, no: u32, pair: &'v Pair) -> Rc<Spoken<'v>> {
+impl Values {
+    pub(super) fn of(&self, no: u32, pair: &Pair) -> Rc<Spoken> {
         let mut known = self.0.borrow_mut();
         let spoken = known.entry(no).or_insert_with(|| {
+            let stated = (0..).zip(&pair.events);
             Rc::new(Spoken::of(
-                pair.events.iter().filter_map(|it| it.value.as_ref()),
+                stated.filter_map(|(slot, it)| Some((slot, it.value.as_ref()?))),
             ))
         });
         Rc::clone(spoken)
     }
 }
 
-impl<'v> Spoken<'v> {
-    fn of(values: impl Iterator<Item = &'v Value>) -> Self {
+impl Spoken {
+    fn of<'v>(values: impl Iterator<Item = (u32, &'v Value)>) -> Self {
         let mut spoken = Self::default();
-        for value in values {
+        let mut seen = HashSet::new();
+        for (slot, value) in values.filter(|(_, value)| seen.insert(value.key())) {
             let written = value.to_string();
             let words = Plain::of(&written);
             if !words.is_empty() {
-                let alike = spoken.worded.entry(words.all().to_owned()).or_default();
-                if !alike.iter().any(|other| other.same(value)) {
-                    alike.push(value);
-                }
+                spoken
+                    .worded
+                    .entry(words.all().to_owned())
+                    .or_default()
+                    .push(slot);
             } else if !written.is_empty() && spoken.wordless.len() < MAX_WORDLESS {
-                spoken.wordless.push((written, value));
+                spoken.wordless.push((written, slot));
             }
         }
         spoken
     }
 
     /// The value that a text names from a word on, the longest if there are several.
-    pub(super) fn at(&self, plain: &Plain, text: &str, from: usize) -> Option<Found<'_, 'v>> {
-        if let Some((words, values)) = self.longest_at_start_of(plain.from(from)) {
+    pub(super) fn at(&self, plain: &Plain, text: &str, from: usize) -> Option<Found<'_>> {
+        if let Some((words, slots)) = self.longest_at_start_of(plain.from(from)) {
             // `Rome-Nord` is not Rome.
             let goes_on = plain.gap(from + words).joins;
             return (!goes_on).then_some(Found {
                 words,
                 sign: None,
-                values,
+                slots,
             });
         }
         let gap = text.get(plain.raw_gap(from, text))?;
         let mut signs = self.wordless.iter();
-        signs.find_map(|(written, value)| {
+        signs.find_map(|(written, slot)| {
             let at = gap.find(written.as_str())?;
             Some(Found {
                 words: 0,
-                sign: Some(at + written.len()),
-                values: std::slice::from_ref(value),
+                sign: Some(at..at + written.len()),
+                slots: std::slice::from_ref(slot),
             })
         })
     }
 
     /// The longest value that some words begin with, and how many words it has.
-    fn longest_at_start_of(&self, words: &str) -> Option<(usize, &[&'v Value])> {
+    fn longest_at_start_of(&self, words: &str) -> Option<(usize, &[u32])> {
         let mut below = Bound::Included(words);
         loop {
             let range = (Bound::Unbounded, below);
-            let (said, values) = self.worded.range::<str, _>(range).next_back()?;
+            let (said, slots) = self.worded.range::<str, _>(range).next_back()?;
             let common = common_start(said, words);
             let ends = common == said.len()
                 && words
                     .get(common..)
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
             if ends {
-                return Some((said.split(' ').count(), values));
+                return Some((said.split(' ').count(), slots));
             }
             // What the words begin with is no greater than what they share with this one.
             below = match common == said.len() {
@@ -142,7 +145,7 @@ mod tests {
             "C",
         ]
         .map(Value::text);
-        let spoken = Spoken::of(values.iter());
+        let spoken = Spoken::of((0..).zip(&values));
         for (text, expected) in [
             ("rome", "Rome"),
             ("**ROME** by: night.", "rome by night"),
@@ -165,7 +168,10 @@ mod tests {
             let plain = Plain::of(text);
             let found = spoken.at(&plain, text, 0);
             let found = found.map(|found| {
-                let values = found.values.iter().map(ToString::to_string);
+                let values = found
+                    .slots
+                    .iter()
+                    .map(|slot| values[*slot as usize].to_string());
                 values.collect::<Vec<_>>().join(" ")
             });
             assert_eq!(found.unwrap_or_default(), expected, "{text}");

@@ -38,7 +38,7 @@ impl<'v> Tally<'v> {
         places: impl Iterator<Item = At>,
     ) {
         let held = places.filter(|at| find.belief(at.0, at.1).is_some());
-        for at in held.filter(|at| find.may_answer(*at, wanted, part)) {
+        for at in held.filter(|at| find.passes(*at, wanted, part)) {
             self.considered += 1;
             if find.view.has_drawn() {
                 self.sources.extend(find.is_source(at).then_some(at));
@@ -132,7 +132,7 @@ impl<'a, 'v> Counting<'a, 'v> {
             return true;
         }
         let held = self.find.at.is_none() || self.find.belief(at.0, at.1).is_some();
-        if !held || !self.find.may_answer(at, self.wanted, self.part) {
+        if !held || !self.find.passes(at, self.wanted, self.part) {
             return false;
         }
         let beside =
@@ -152,15 +152,5 @@ impl<'a, 'v> Counting<'a, 'v> {
             self.answered.borrow_mut().insert(source);
         }
         true
-    }
-}
-
-impl Find<'_> {
-    /// Whether what is believed may take a place, near enough to count by: texts are not read for it.
-    fn may_answer(&self, at: At, wanted: &Wanted<'_>, part: Part<'_>) -> bool {
-        let texts = Texts::All;
-        let all = Wanted { texts, ..*wanted };
-        let hidden = wanted.texts != texts && self.is_replaced(at);
-        !hidden && self.passes(at, &all, part)
     }
 }

@@ -144,6 +144,43 @@ async fn a_text_of_many_messages_counts_once() {
     );
 }
 
+/// Texts that are wholly gone, by what was drawn from them or because they repeat an answer, are not counted.
+#[tokio::test]
+async fn what_no_limit_shows_is_not_left_out() {
+    let world = World::open();
+    for no in 0..8 {
+        let said = format!("Worker{no} is at site {no}.");
+        let statement = json!({"subject": format!("w{no}"), "predicate": "status", "value": format!("site {no}"),
+            "evidence": format!("Worker{no} is at site {no}"), "cardinality": "single"});
+        let args = json!({"text": said, "statements": [statement]});
+        world.ask(Remember, args).await;
+    }
+    for no in 0..4 {
+        world.say(&format!("w{no}"), "status", json!("home")).await;
+    }
+    for told in [
+        "w0 status: site 0",
+        r#"[{"subject":"w1","predicate":"status","value":"site 1"}]"#,
+        "I read that w2 status: site 2",
+        "Bob says: Worker3 is at site 3.",
+    ] {
+        world
+            .ask(Remember, json!({"text": told, "statements": []}))
+            .await;
+    }
+    let question = "worker site status";
+    let all = json!({"query": question, "limit": 1000});
+    let all = world.ask(Recall, all).await.as_array().unwrap().len();
+    // Eight statements, four texts that stand, and two that quote among other words.
+    assert_eq!(all, 8 + 4 + 2);
+    for limit in [1, 5, 10, 1000] {
+        let args = json!({"query": question, "limit": limit});
+        let shown = limit.min(all);
+        let (_, considered, left_out) = counts(&world, args).await;
+        assert_eq!((considered as usize, left_out as usize), (all, all - shown));
+    }
+}
+
 /// Found by what they replaced alone.
 #[tokio::test]
 async fn what_is_found_by_old_words_is_counted() {

@@ -38,7 +38,7 @@ impl Scripted {
             .push_back(Err("out of order".to_owned()));
     }
 
-    fn asked(&self) -> Vec<Ask> {
+    pub(super) fn asked(&self) -> Vec<Ask> {
         self.asked.lock().clone()
     }
 }

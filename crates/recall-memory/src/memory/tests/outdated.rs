@@ -248,11 +248,6 @@ async fn words_inside_an_answer_that_is_repeated_are_no_evidence() {
         ),
         ("alice lives_in: Rome, I noted", "Rome, I noted"),
         ("It says alice lives in: Rome, so Rome it is.", "Rome"),
-        // The text that it was drawn from, quoted whole.
-        (
-            "My notes say: Alice lives in Rome. Good to know.",
-            "Alice lives in Rome",
-        ),
     ]) {
         let value = if told.contains("ROME") {
             "ROME"
@@ -285,49 +280,191 @@ async fn words_inside_an_answer_that_is_repeated_are_no_evidence() {
         (
             "alice lives in: Rome and her dog is Rex",
             "Rome and her dog is Rex",
-            "Bergen",
+            "Rome",
         ),
     ] {
         model.states(&json!([about("alice", "lives_in", value, evidence)]));
         let answer = tell(&world, told).await;
         assert_eq!(
             answer["remembered"].as_array().unwrap().len(),
-            usize::from(value == "Rome"),
+            usize::from(told.contains("back")),
             "{answer}"
         );
+        // Said with other words, it is so; then that is no longer so.
+        model.states(&json!([about("alice", "lives_in", "Oslo", "Oslo")]));
+        tell(&world, &format!("Alice is in Oslo for good, {evidence}.")).await;
     }
     model.states(&json!([about("rex", "owner", "alice", "her dog is Rex")]));
     let answer = tell(&world, "alice lives in: Rome and her dog is Rex!").await;
     assert_eq!(answer["remembered"], json!([{"text": "rex owner: alice"}]));
 }
 
-/// The same text sent again is not read again; it says what of it is no longer so.
+/// The same text sent again is not read again while it stands. Where something of it is no longer so, it is
+/// said anew, and what it says is so from now on.
 #[tokio::test]
-async fn a_text_sent_again_does_not_claim_what_is_no_longer_so() {
-    let (world, model) = text();
-    model.states(&json!([
+async fn a_text_said_again_is_news_where_something_of_it_is_no_longer_so() {
+    let said = json!([
         drawn("prefers_editor", "vim", "vim"),
         drawn("likes", "tea", "tea")
-    ]));
-    tell(&world, "I use vim and like tea.").await;
-    model.states(&json!([drawn("prefers_editor", "zed", "zed")]));
-    tell(&world, "I switched to zed.").await;
-    let told = tell(&world, "I use vim and like tea.").await;
-    assert_eq!(
-        told["remembered"],
-        json!([{"text": "user likes: tea", "already_known": true}])
-    );
-    assert_eq!(
-        told["not_remembered"][0]["text"],
-        "user prefers editor: vim"
-    );
-    assert_eq!(told["already_known"], Value::Null);
-    let typed = with(&world, Surface::Typed, true, &model);
-    let told = typed
-        .ask(Remember, json!({"text": "I use vim and like tea."}))
-        .await;
-    assert_eq!(told["refused"][0]["text"], "user prefers editor: vim");
-    assert_eq!(told["already_known"], Value::Null);
+    ]);
+    for surface in [Surface::Text, Surface::Typed] {
+        let (world, model) = text();
+        let world = with(&world, surface, true, &model);
+        model.states(&said);
+        tell(&world, "I use vim and like tea.").await;
+        let asked = model.asked().len();
+        let told = tell(&world, "I use vim and like tea.").await;
+        assert_eq!(told["already_known"], true, "{told}");
+        assert_eq!(model.asked().len(), asked, "nothing of it is news");
+        model.states(&json!([drawn("prefers_editor", "zed", "zed")]));
+        tell(&world, "I switched to zed.").await;
+        let before = recall_store::Clock::now(&world.clock);
+        // Of a day before, it is history.
+        model.states(&said);
+        let early =
+            json!({"text": "I use vim and like tea.", "observed_at": "2026-05-01T00:00:00Z"});
+        world.ask(Remember, early).await;
+        let now = async || {
+            let typed = world.again(config(Surface::Typed, true));
+            let args = json!({"subject": "user", "predicate": "prefers_editor"});
+            typed.ask(Recall, args).await[0].clone()
+        };
+        assert_eq!(now().await["value"], "zed");
+        model.states(&said);
+        tell(&world, "I use vim and like tea.").await;
+        let row = now().await;
+        assert_eq!(row["value"], "vim");
+        let at: jiff::Timestamp = row["observed_at"].as_str().unwrap().parse().unwrap();
+        assert!(at >= before, "{row}");
+    }
+}
+
+/// A status that comes back is told in the words in which it was told first.
+#[tokio::test]
+async fn what_is_so_again_is_believed_in_the_same_words() {
+    let (world, model) = text();
+    for (day, value) in [("01", "down"), ("02", "up"), ("20", "down"), ("21", "up")] {
+        let said = format!("The server is {value}.");
+        let evidence = format!("The server is {value}");
+        model.states(&json!([about("server", "status", value, &evidence)]));
+        let args = json!({"text": said, "observed_at": format!("2026-05-{day}T00:00:00Z")});
+        let told = world.ask(Remember, args).await;
+        let row = format!("server status: {value}");
+        assert_eq!(told["remembered"][0]["text"], row.as_str(), "{told}");
+        assert_eq!(rows(&world, "Is the server up or down?").await[0], row);
+    }
+}
+
+/// The same words about somebody else, and a denial, are neither refused nor hidden.
+#[tokio::test]
+async fn the_same_words_about_somebody_else_are_news() {
+    for surface in [Surface::Text, Surface::Typed] {
+        let (world, model) = text();
+        let world = with(&world, surface, true, &model);
+        let mut held = Vec::new();
+        for (subject, predicate, value, told, evidence) in [
+            (
+                "mum",
+                "status",
+                "has a cold",
+                "Mum: I have a cold.",
+                "I have a cold",
+            ),
+            (
+                "mum",
+                "status",
+                "well",
+                "Mum: I am well again.",
+                "I am well again",
+            ),
+            (
+                "dad",
+                "status",
+                "has a cold",
+                "Dad: I have a cold.",
+                "I have a cold",
+            ),
+            (
+                "user",
+                "lives_in",
+                "Rome",
+                "I live in Rome.",
+                "I live in Rome",
+            ),
+            (
+                "user",
+                "lives_in",
+                "Oslo",
+                "I live in Oslo.",
+                "I live in Oslo",
+            ),
+            (
+                "bob",
+                "lives_in",
+                "Rome",
+                "My friend Bob says: I live in Rome.",
+                "I live in Rome",
+            ),
+            ("lamp", "color", "red", "The lamp: it is red.", "it is red"),
+            (
+                "lamp",
+                "color",
+                "green",
+                "The lamp is green now.",
+                "is green now",
+            ),
+            (
+                "car",
+                "color",
+                "red",
+                "I bought a car, it is red.",
+                "it is red",
+            ),
+        ] {
+            model.states(&json!([about(subject, predicate, value, evidence)]));
+            let told = tell(&world, told).await;
+            held.push((subject, predicate, value));
+            held.retain(|(other, _, own)| *other != subject || *own == value);
+            assert!(!told.to_string().contains("repeats"), "{told}");
+        }
+        let typed = world.again(config(Surface::Typed, true));
+        for (subject, predicate, value) in held {
+            let args = json!({"subject": subject, "predicate": predicate});
+            let found = typed.ask(Recall, args).await;
+            assert_eq!(found[0]["value"], value, "{subject}: {found}");
+        }
+        // Nothing is drawn from these; they are found as they were said.
+        for (told, of, marked) in [
+            ("Zoe: I have a cold.", "Zoe", false),
+            ("User: My boss says: I live in Rome.", "boss", false),
+            (
+                "It is not true that the lamp: it is red.",
+                "true lamp",
+                true,
+            ),
+            (
+                "Never believe that mum: I have a cold.",
+                "Never believe",
+                true,
+            ),
+        ] {
+            model.states(&json!([]));
+            let answer = tell(&world, told).await;
+            let typed = world.again(config(Surface::Typed, true));
+            let found = typed.ask(Recall, json!({"query": of})).await;
+            let rows = found.as_array().unwrap();
+            let row = rows.iter().find(|row| row["value"] == told);
+            let row = row.unwrap_or_else(|| panic!("{told}: {answer} {found}"));
+            assert_eq!(!row["no_longer"].is_null(), marked, "{row}");
+            let text = world.again(config(Surface::Text, true));
+            let found = text.ask(Recall, json!({"question": of})).await;
+            let rows = found["memories"].as_array().unwrap();
+            assert!(
+                rows.iter().any(|row| row["text"] == told),
+                "{told}: {found}"
+            );
+        }
+    }
 }
 
 /// A sentence says two things; one of them was replaced.
