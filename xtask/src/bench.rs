@@ -272,66 +272,16 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     };
     let before = machine::load_average();
     let mut report = Report::default();
-    let program = sides::programs_dir().join("recall-server");
-    let size = std::fs::metadata(program)?.len() as f64 / MEBIBYTE;
-    report.figure(
-        "recall-server, the program",
-        size,
-        "MB",
-        Bound::AtMost(20.0),
-    );
-    let callers = wanted(Scenario::Callers);
-    bench.typed(
-        &Scenario::TYPED.map(|s| (s, wanted(s))),
-        callers,
-        &mut report,
-    )?;
-    bench.text(&Scenario::TEXT.map(|s| (s, wanted(s))), &mut report)?;
-    shares(&mut report);
-    if wanted(Scenario::Key) {
-        key_check(&mut report)?;
-    }
-    let (plan, dir, key) = (&bench.plan, &bench.dir, &bench.admin_key_file);
-    if wanted(Scenario::Scale) {
-        bench.scale(arguments.plot.as_deref(), &mut report)?;
-    }
-    if wanted(Scenario::Tenants) {
-        tenants::run(plan, dir, key, &mut report)?;
-    }
-    if wanted(Scenario::Overload) {
-        overload::run(plan, dir, key, &mut report)?;
-    }
-    if wanted(Scenario::Sqlite) && python::available() {
-        sqlite::run(plan, dir, key, &mut report)?;
-    }
-    if wanted(Scenario::Agents) {
-        agents::run(&bench.plan, &bench.dir, &bench.admin_key_file, &mut report)?;
-    }
-    if wanted(Scenario::Replicas) && python::available() {
-        replicas::run(bench.plan.deaths, bench.plan.pairs, &mut report)?;
-    }
-    if wanted(Scenario::Polign) && python::available() {
-        polign::run(plan, dir, key, beside, &mut report)?;
-    }
-    if wanted(Scenario::Observing) {
-        observing::run(plan, dir, key, &mut report)?;
-    }
-    if wanted(Scenario::Idle) {
-        idle::run(plan, dir, key, &mut report)?;
-    }
-    let lost = match wanted(Scenario::Kill) {
-        true => bench.kill(&mut report)?,
-        false => 0,
-    };
+    let ran = bench.scenarios(&wanted, arguments.plot.as_deref(), &mut report);
     let machine = machine::describe(&bench.plan, before);
+    // Told also where a scenario failed: those before it took long.
     report.print();
     say(&machine::line(&machine));
     if let Some(path) = &arguments.json {
         std::fs::write(path, format!("{:#}\n", report.json(&machine)))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    ensure!(lost == 0, "{lost} acknowledged writes were lost");
-    Ok(())
+    ran
 }
 
 /// Builds what ships by itself, so that no part of it is built as the other programs need it.
@@ -419,6 +369,63 @@ struct Bench {
 }
 
 impl Bench {
+    /// All that is wanted, one after the other.
+    fn scenarios(
+        &self,
+        wanted: &dyn Fn(Scenario) -> bool,
+        plot: Option<&Path>,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        let (plan, dir, key) = (
+            &self.plan,
+            self.dir.as_path(),
+            self.admin_key_file.as_path(),
+        );
+        let program = sides::programs_dir().join("recall-server");
+        let size = std::fs::metadata(program)?.len() as f64 / MEBIBYTE;
+        let name = "recall-server, the program";
+        report.figure(name, size, "MB", Bound::AtMost(20.0));
+        let typed = Scenario::TYPED.map(|s| (s, wanted(s)));
+        self.typed(&typed, wanted(Scenario::Callers), report)?;
+        self.text(&Scenario::TEXT.map(|s| (s, wanted(s))), report)?;
+        shares(report);
+        if wanted(Scenario::Key) {
+            key_check(report)?;
+        }
+        if wanted(Scenario::Scale) {
+            self.scale(plot, report)?;
+        }
+        if wanted(Scenario::Tenants) {
+            tenants::run(plan, dir, key, report)?;
+        }
+        if wanted(Scenario::Overload) {
+            overload::run(plan, dir, key, report)?;
+        }
+        if wanted(Scenario::Sqlite) && python::available() {
+            sqlite::run(plan, dir, key, report)?;
+        }
+        if wanted(Scenario::Agents) {
+            agents::run(plan, dir, key, report)?;
+        }
+        if wanted(Scenario::Replicas) && python::available() {
+            replicas::run(plan.deaths, plan.pairs, report)?;
+        }
+        if wanted(Scenario::Polign) && python::available() {
+            polign::run(plan, dir, key, self.beside, report)?;
+        }
+        if wanted(Scenario::Observing) {
+            observing::run(plan, dir, key, report)?;
+        }
+        if wanted(Scenario::Idle) {
+            idle::run(plan, dir, key, report)?;
+        }
+        if wanted(Scenario::Kill) {
+            let lost = self.kill(report)?;
+            ensure!(lost == 0, "{lost} acknowledged writes were lost");
+        }
+        Ok(())
+    }
+
     fn typed(
         &self,
         wanted: &[(Scenario, bool)],

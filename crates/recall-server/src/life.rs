@@ -21,7 +21,11 @@ impl KeyLife {
     /// Asks the API server for the very pod. One that is being deleted still runs; one that has
     /// finished does not. What cannot be told is no proof.
     async fn pod_gone(&self, uid: &str) -> Result<bool, recall_keys::Error> {
-        let (Some(api), Some(pod)) = (&self.pods, self.keys.pod_of(uid).await?) else {
+        let Some(pod) = self.keys.pod_of(uid).await? else {
+            // The watch was told of its end a moment ago, since its standing was looked at.
+            return Ok(self.keys.pod_standing(uid).await? == PodStanding::Gone);
+        };
+        let Some(api) = &self.pods else {
             return Ok(false);
         };
         let found = match api.pod(&pod.namespace, &pod.name).await {
@@ -89,5 +93,34 @@ impl Liveness for KeyLife {
                 false
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use prometheus_client::registry::Registry;
+    use recall_keys::{Config, Metrics};
+    use recall_store::{MemoryStore, SystemClock};
+
+    use super::*;
+
+    /// Its standing is looked at first; the watch may be told of its end before the pod is asked for.
+    #[tokio::test]
+    async fn a_pod_that_was_struck_off_meanwhile_is_gone() {
+        let config = Config {
+            auth_cache_ttl: Duration::from_secs(30),
+            max_keys_per_pod: 8,
+            max_pod_key_lifetime: None,
+            cluster: None,
+        };
+        let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(SystemClock));
+        let metrics = Metrics::register(&mut Registry::default());
+        let keys = Keys::new(store, clock, config, Vec::new(), metrics);
+        keys.pod_gone("u1").await.expect("it is noted");
+        let life = KeyLife::new(keys, None);
+        assert!(life.pod_gone("u1").await.expect("an answer"));
     }
 }
