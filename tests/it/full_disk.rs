@@ -1,7 +1,6 @@
 //! A full disk refuses writes by name, loses nothing that was acknowledged, goes on reading, and is over
 //! without a restart once there is room.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use recall_testkit::disk::{FIX, SmallDisk};
@@ -13,7 +12,6 @@ use super::*;
 const MANY: usize = 4_000;
 const DEADLINE: Duration = Duration::from_secs(30);
 const FLAGS: &str = "--surface=typed";
-const ADMIN: &str = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef";
 
 fn fact(number: usize) -> Value {
     let value = format!("{number} {}", "x".repeat(3_000));
@@ -119,7 +117,9 @@ async fn of_the_embedded_store_refuses_writes_and_is_over_by_itself() {
     let mut server =
         Server::start(&starter, "recall", dir.path(), &[&flag, FLAGS]).expect("it starts");
     let pid = server.process().pid();
-    let admin = key_in(&disk.seen_by(pid));
+    let seen = disk.seen_by(pid);
+    let seen = seen.parent().expect("it is in a folder");
+    let admin = programs::admin_key(seen, "recall").expect("an admin key");
     let ground = Ground {
         disk,
         pid,
@@ -145,7 +145,7 @@ async fn of_polign_refuses_writes_and_is_over_by_itself() {
     let pid = polign.process().expect("it runs").pid();
     let url = format!("--backend-url={}", polign.url());
     let admin_file = dir.path().join("first.key");
-    std::fs::write(&admin_file, ADMIN).expect("written");
+    std::fs::write(&admin_file, programs::ADMIN).expect("written");
     let first = format!("--bootstrap-key-file={}", admin_file.display());
     let flags = ["--backend=polign", url.as_str(), FLAGS, first.as_str()];
     let server = programs::server(dir.path(), "recall", &flags).expect("it starts");
@@ -153,13 +153,8 @@ async fn of_polign_refuses_writes_and_is_over_by_itself() {
         disk,
         pid,
         server: &server,
-        admin: ADMIN.to_owned(),
+        admin: programs::ADMIN.to_owned(),
         http: Client::default(),
     };
     ground.holds("polign").await;
-}
-
-fn key_in(data: &Path) -> String {
-    let text = std::fs::read_to_string(data.join("admin.key")).expect("the server made a key");
-    text.trim().to_owned()
 }

@@ -144,7 +144,7 @@ impl Fleet {
     fn database(kind: Kind, flags: &[&str]) -> Option<Self> {
         let dir = tempfile::tempdir().expect("a folder");
         let db = Database::start(kind, dir.path())?;
-        let admin = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef".to_owned();
+        let admin = programs::ADMIN.to_owned();
         std::fs::write(dir.path().join("admin.key"), &admin).expect("written");
         Some(Self {
             db,

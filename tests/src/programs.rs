@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use recall_testkit::process::Server;
 
+/// An operator's key, for servers that are given one.
+pub const ADMIN: &str = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef";
+
 /// Where the built programs are: `RECALL_BIN`, else beside this very program.
 ///
 /// # Errors

@@ -1,11 +1,10 @@
 //! The published server, to compare with.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use recall_testkit::process::{Process, Stamp, wait_until};
+use recall_testkit::process::{Process, Stamp, free_port, wait_until};
 
 use crate::http;
 use crate::python::{self, program};
@@ -85,9 +84,4 @@ pub(crate) fn processor_time(pid: u32) -> Duration {
         .filter_map(|ticks| ticks.parse::<u32>().ok())
         .map(|ticks| TICK * ticks)
         .sum()
-}
-
-/// A port that was free a moment ago: these programs cannot be asked for port 0.
-pub(crate) fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -17,7 +17,7 @@ use crate::session::{Life, Session};
 /// Leases that one server keeps up in the background. Those beyond are kept up by another server
 /// over the store, if there is one with room, and else by calls alone.
 const MAX_KEPT: usize = 16_384;
-/// How many lease times the owner with a key that never ends may be silent before its lease is left
+/// How many lease times the owner with a key that lasts may be silent before its lease is left
 /// to run out: the key proves nothing, and its process may be gone.
 const SILENT_TTLS: i64 = 10;
 
@@ -256,7 +256,7 @@ impl Inner {
     }
 }
 
-/// For how many seconds an owner whose key never ends may be silent.
+/// For how many seconds an owner whose key lasts may be silent.
 pub(crate) fn patience(hold: &Hold) -> i64 {
     i64::try_from(hold.settings.ttl_seconds)
         .unwrap_or(i64::MAX)

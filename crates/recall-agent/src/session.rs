@@ -84,7 +84,7 @@ pub(crate) fn mark(session: &str) -> String {
 pub enum Life {
     /// It is there and its proof will end by itself; its lease is kept up without calls.
     Alive,
-    /// Its key never ends, so the key proves nothing: only calls do. The lease is kept up for a
+    /// Its key lasts for long or for ever, so the key proves nothing: only calls do. The lease is kept up for a
     /// while after each.
     Quiet,
     /// Its keys have ended, and it may come back with new ones: the lease runs out on its own.

@@ -67,9 +67,6 @@ async fn v1(State(api): State<Api>, request: Request) -> Response {
             Err(error) => return error.into_response(),
         },
     };
-    if let Err(error) = query::known_at(&path, request.uri()) {
-        return error.into_response();
-    }
     let answer = match path.split_once('/') {
         None if path == "agents" => agents::handle(&api, &grant, None, request).await,
         Some(("agents", rest)) => agents::handle(&api, &grant, Some(rest), request).await,

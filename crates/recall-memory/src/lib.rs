@@ -46,5 +46,6 @@ pub use args::Args;
 pub use error::Error;
 pub use memory::{Config, Memory, Operation, Stats, Surface, Usage, Writer};
 pub use models::{Ask, Embedder, Extractor, ModelError, ModelFuture, Models};
+pub use page::Listing;
 pub use plan::Quota;
 pub use registry::{Cardinality, PredicateInfo, Registry, RegistryError, ValueType};

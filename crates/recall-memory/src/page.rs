@@ -10,11 +10,12 @@ use crate::view::Pair;
 
 /// Which listing a page is of: what a request asks for, but for how much of it at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Listing(u32);
+pub struct Listing(u32);
 
 impl Listing {
     /// The listing of a request, by all that it says.
-    pub(crate) fn of(operation: &str, said: &[Option<&str>]) -> Self {
+    #[must_use]
+    pub fn of(operation: &str, said: &[Option<&str>]) -> Self {
         let mut digest = Sha256::new();
         digest.update(operation);
         for text in said {
@@ -25,6 +26,13 @@ impl Listing {
         let digest: [u8; 32] = digest.finalize().into();
         let [a, b, c, d, ..] = digest;
         Self(u32::from_be_bytes([a, b, c, d]))
+    }
+}
+
+/// Eight hexadecimal digits: the mark of the listing in a cursor.
+impl fmt::Display for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
     }
 }
 

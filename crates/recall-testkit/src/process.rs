@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -348,6 +349,15 @@ fn addresses_of(
     }
     let take = |name: &str| known.get(name).cloned().context("both listeners are named");
     Ok((take("api")?, take("admin")?))
+}
+
+/// A port that was free a moment ago, for programs that cannot be asked for port 0.
+///
+/// # Errors
+///
+/// If the system has none.
+pub fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// The last lines of a log, for an error message.

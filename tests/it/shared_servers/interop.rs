@@ -1,10 +1,9 @@
 //! The published server and ours on one store: what either wrote, both answer; and on polign_db, where
 //! it has leases, what one holds the other respects.
 
-use std::net::TcpListener;
 use std::process::Command;
 
-use recall_testkit::process::{Process, tail, wait_until};
+use recall_testkit::process::{Process, free_port, tail, wait_until};
 
 use super::super::agents::call;
 use super::*;
@@ -21,11 +20,7 @@ impl Both {
     fn start(kind: Kind) -> Option<Self> {
         let program = std::env::var_os("RECALL_ORIGINAL")?;
         let fleet = Fleet::start(kind, 1, &["--surface=typed", "--open"])?;
-        let port = TcpListener::bind("127.0.0.1:0")
-            .expect("a port")
-            .local_addr()
-            .expect("one")
-            .port();
+        let port = free_port().expect("a port");
         let home = fleet.dir.path().join("original");
         std::fs::create_dir(&home).expect("a folder");
         let log = fleet.dir.path().join("original.log");

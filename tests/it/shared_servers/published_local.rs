@@ -1,22 +1,15 @@
 //! The published server's own local store is served by ours, by the commands of docs/moving.md.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use recall_testkit::process::{Process, tail, wait_until};
+use recall_testkit::process::{Process, free_port, tail, wait_until};
 
 use super::*;
 
-const ADMIN: &str = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef";
 /// What the page says, and only in this test stands otherwise.
 const FOLDER: &str = "store=~/.local/share/recall";
 const PORTS: [&str; 2] = ["23000", "23001"];
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("it has one").port()
-}
 
 fn listens(port: u16) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
@@ -54,11 +47,11 @@ async fn polign_of_the_published_server_is_taken_over_by_the_page() {
     };
     let dir = tempfile::tempdir().expect("a folder");
     let admin_file = dir.path().join("admin.key");
-    std::fs::write(&admin_file, ADMIN).expect("written");
+    std::fs::write(&admin_file, programs::ADMIN).expect("written");
     let http = Client::default();
     let store = dir.path().join("recall");
     let key = {
-        let port = free_port();
+        let port = free_port().expect("a port");
         let mut command = Command::new(published);
         command
             .args(["serve", "-typed", "-listen"])
@@ -71,7 +64,10 @@ async fn polign_of_the_published_server_is_taken_over_by_the_page() {
         let mut process = start("published", &mut command, dir.path(), port);
         let url = format!("http://127.0.0.1:{port}");
         let spec = json!({ "namespace": "team:a" });
-        let key = http.mint(&url, ADMIN, &spec).await.expect("a key");
+        let key = http
+            .mint(&url, programs::ADMIN, &spec)
+            .await
+            .expect("a key");
         for value in ["vim", "helix"] {
             let told = http
                 .post(
@@ -98,7 +94,7 @@ async fn polign_of_the_published_server_is_taken_over_by_the_page() {
     let [folder, start_database, start_server] = commands.as_slice() else {
         panic!("the page has three commands: {commands:?}");
     };
-    let ports = [free_port(), free_port()];
+    let ports = [free_port().expect("a port"), free_port().expect("a port")];
     let here = |command: &str, program: &Path| {
         let mut text = format!("{folder}; exec {command}")
             .replace(FOLDER, &format!("store={}", store.display()));
@@ -121,7 +117,7 @@ async fn polign_of_the_published_server_is_taken_over_by_the_page() {
         dir.path(),
         ports[0],
     );
-    let port = free_port();
+    let port = free_port().expect("a port");
     let server = programs::folder().expect("built").join("recall-server");
     let own = format!(
         "{start_server} --surface=typed --listen=127.0.0.1:{port} --admin-listen=127.0.0.1:0 --data-dir={}",

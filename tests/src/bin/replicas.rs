@@ -27,7 +27,6 @@ const TENANT: &str = "agents";
 const LABEL: &str = "sandbox.users.io/agent";
 /// A key that lives on for so long is as good as never refused.
 const PATIENCE: Duration = Duration::from_secs(30);
-const ADMIN: &str = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -46,7 +45,7 @@ async fn main() -> anyhow::Result<()> {
     alone(&world, dir.path(), &flags, rounds).await?;
     let db = Polign::start(&program().context(FIX)?, dir.path(), &[])?;
     let admin_file = dir.path().join("admin.key");
-    std::fs::write(&admin_file, ADMIN)?;
+    std::fs::write(&admin_file, programs::ADMIN)?;
     flags.extend([
         "--backend=polign".to_owned(),
         format!("--backend-url={}", db.url()),
@@ -155,11 +154,11 @@ async fn taken(world: &World, fleet: &Fleet, agent: &str) -> anyhow::Result<Dura
 async fn revoked(fleet: &Fleet) -> anyhow::Result<Duration> {
     let spec = json!({ "namespace": "bench:revoked" });
     let (revoker, others) = fleet.urls.split_first().context("there are servers")?;
-    let key = fleet.http.mint(revoker, ADMIN, &spec).await?;
+    let key = fleet.http.mint(revoker, programs::ADMIN, &spec).await?;
     fleet.all_accept(&key).await?;
     let id = key.split('_').nth(1).context("a key has an id")?;
     let url = format!("{revoker}/v1/keys/{id}");
-    let bearer = format!("Bearer {ADMIN}");
+    let bearer = format!("Bearer {}", programs::ADMIN);
     let headers = [("authorization", bearer.as_str())];
     let answer = fleet.http.send("DELETE", &url, &headers, "").await?;
     ensure!(answer.status == 204, "not revoked: {}", answer.json());
@@ -170,7 +169,10 @@ async fn revoked(fleet: &Fleet) -> anyhow::Result<Duration> {
 /// write, and the middle time of a read.
 async fn write_then_read(fleet: &Fleet, pairs: u32) -> anyhow::Result<(u32, Duration)> {
     let spec = json!({ "namespace": "bench:pairs" });
-    let key = fleet.http.mint(fleet.url(0), ADMIN, &spec).await?;
+    let key = fleet
+        .http
+        .mint(fleet.url(0), programs::ADMIN, &spec)
+        .await?;
     let (mut stale, mut times) = (0, Vec::new());
     for pair in 0..pairs {
         let value = format!("v{pair}");

@@ -28,7 +28,6 @@ pub const TENANT: &str = "agents";
 pub const LABEL: &str = "sandbox.users.io/agent";
 /// The namespace of the agents that have no pods.
 pub const TEAM: &str = "team:a";
-const ADMIN: &str = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef";
 /// How long servers may take to be ready once all faults have ended.
 const RECOVERY: Duration = Duration::from_secs(60);
 
@@ -88,7 +87,7 @@ impl Ground {
         world.tenant(TENANT).await?;
         let mut flags = world.server_account(dir).await?.flags();
         let admin_file = dir.join("admin.key");
-        std::fs::write(&admin_file, ADMIN)?;
+        std::fs::write(&admin_file, programs::ADMIN)?;
         flags.extend([
             format!("--bootstrap-key-file={}", admin_file.display()),
             format!("--kubernetes-agent-label={LABEL}"),
@@ -192,7 +191,7 @@ impl Ground {
     /// If none does for long.
     pub async fn admin(&self, method: &str, path: &str, body: &str) -> anyhow::Result<Answer> {
         let began = Instant::now();
-        let bearer = format!("Bearer {ADMIN}");
+        let bearer = format!("Bearer {}", programs::ADMIN);
         let headers = [("authorization", bearer.as_str())];
         loop {
             let url = format!("{}{path}", self.next());

@@ -16,8 +16,8 @@ use super::{Plane, Programs};
 use crate::chart::Tools;
 use crate::http;
 use crate::image::Image;
-use crate::original::free_port;
 use crate::shell::{has, output, run};
+use recall_testkit::process::free_port;
 
 /// What to do about a machine that cannot have a node.
 pub(crate) const FIX: &str = "run as root on Linux with Go 1.26 or later, and with runc, iproute2, iptables and the CNI \

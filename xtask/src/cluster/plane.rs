@@ -14,8 +14,8 @@ use super::pki;
 use super::programs::Programs;
 use crate::chart::Tools;
 use crate::http;
-use crate::original::free_port;
 use crate::shell::say;
+use recall_testkit::process::free_port;
 
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 

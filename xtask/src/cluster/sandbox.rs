@@ -9,8 +9,8 @@ use super::Plane;
 use super::module::AGENT_SANDBOX;
 use crate::chart::Tools;
 use crate::http;
-use crate::original::free_port;
 use crate::shell::{output, run};
+use recall_testkit::process::free_port;
 
 const MODULE: &str = "sigs.k8s.io/agent-sandbox";
 const NAMESPACE: &str = "agent-sandbox-system";

@@ -5,11 +5,12 @@ use axum::response::Response;
 use http::{Method, StatusCode, Uri};
 use recall_agent::{Agents, Error as AgentError};
 use recall_keys::Grant;
+use recall_memory::Listing;
 use recall_store::{AgentId, Namespace};
 use serde_json::json;
 
 use super::answer::json_response;
-use super::query::{Listing, Query};
+use super::query::{self, Query};
 use crate::auth;
 use crate::error::ApiError;
 use crate::state::Api;
@@ -51,13 +52,13 @@ async fn list(agents: &Agents, method: &Method, uri: &Uri) -> Result<Response, A
     let namespace = namespace(&mut query)?;
     let limit = query.limit(MAX_LISTED)?;
     let listing = Listing::of("agents", &[Some(namespace.as_str())]);
-    let cursor: Option<AgentId> = query.cursor(&listing)?;
+    let cursor: Option<AgentId> = query.cursor(listing)?;
     query.nothing_left("namespace, limit, cursor")?;
     let after = cursor.as_ref().map(AgentId::as_str);
     let page = agents.list(&namespace, after, limit).await.map_err(told)?;
     let mut answer = json!({ "agents": page.agents });
     if let Some(next) = page.next {
-        answer["next_cursor"] = listing.cursor(&next).into();
+        answer["next_cursor"] = query::next(listing, &next).into();
     }
     Ok(json_response(StatusCode::OK, &answer))
 }

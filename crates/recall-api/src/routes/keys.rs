@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use recall_keys::{
     Filter, Grant, KeyId, KeyRecord, MAX_LISTED, Minted, Reach, Spec, format_go, parse_go,
 };
+use recall_memory::Listing;
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 
 use super::answer::json_response;
 use super::exchange;
-use super::query::{Listing, Query};
+use super::query::{self, Query};
 use crate::auth;
 use crate::body::{self, nothing_left, take_string};
 use crate::error::ApiError;
@@ -128,14 +129,14 @@ async fn list(api: &Api, uri: &Uri) -> Result<Response, ApiError> {
     let filter = filter(&mut query)?;
     let limit = query.limit(MAX_LISTED)?;
     let listing = listing(&filter);
-    let cursor: Option<KeyId> = query.cursor(&listing)?;
+    let cursor: Option<KeyId> = query.cursor(listing)?;
     query.nothing_left("limit, cursor, state, tenant, namespace, agent, pod_uid")?;
     let after = cursor.as_ref().map(KeyId::as_str);
     let page = api.keys.list(&filter, after, limit).await?;
     let keys: Vec<_> = page.keys.iter().map(record_json).collect();
     let mut answer = json!({ "keys": keys });
     if let Some(next) = page.next {
-        answer["next_cursor"] = listing.cursor(&next).into();
+        answer["next_cursor"] = query::next(listing, &next).into();
     }
     Ok(json_response(StatusCode::OK, &answer))
 }

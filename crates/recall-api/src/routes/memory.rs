@@ -11,7 +11,7 @@ use recall_store::{Namespace, Revision};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::batch;
+use super::{batch, query};
 use crate::arguments;
 use crate::auth;
 use crate::body;
@@ -76,6 +76,9 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Response, ApiError> {
     let asked = Asked::by(path).ok_or_else(unknown)?;
+    if let Asked::Batch = asked {
+        query::none(request.uri())?;
+    }
     if request.method() != Method::POST {
         return Err(ApiError::method_not_allowed("POST"));
     }
