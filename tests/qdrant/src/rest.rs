@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use qdrant_client::qdrant::Distance;
@@ -20,7 +23,7 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 
 use crate::collections::Store;
-use crate::shard::refusal;
+use crate::shard::{Shard, refusal};
 
 /// The most points of an answer that names no number.
 const LIMIT: usize = 10;
@@ -42,8 +45,8 @@ impl From<Status> for Refused {
     }
 }
 
-impl axum::response::IntoResponse for Refused {
-    fn into_response(self) -> axum::response::Response {
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
         let code = match self.0.code() {
             Code::NotFound => StatusCode::NOT_FOUND,
             Code::InvalidArgument => StatusCode::BAD_REQUEST,
@@ -72,24 +75,44 @@ pub fn router(store: Arc<Store>, key: Option<String>, version: String) -> Router
         version,
     });
     Router::new()
-        .route("/", get(about))
         .route("/collections/{name}", put(create).get(describe))
         .route("/collections/{name}/index", put(index))
         .route("/collections/{name}/points", put(upsert).post(retrieve))
         .route("/collections/{name}/points/scroll", post(scroll))
         .route("/collections/{name}/points/count", post(count))
         .route("/collections/{name}/points/query", post(query))
+        .route_layer(from_fn_with_state(Arc::clone(&shared), allow))
+        .route("/", get(about))
         .with_state(shared)
 }
 
-impl Shared {
-    fn allow(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        match &self.key {
-            Some(key) if headers.get("api-key").is_none_or(|sent| sent != key) => {
-                Err(Refused(Status::unauthenticated("Invalid API key or JWT")))
-            }
-            _ => Ok(()),
+/// Lets through whoever has the key.
+async fn allow(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let sent = request.headers().get("api-key");
+    match &shared.key {
+        Some(key) if sent.is_none_or(|sent| sent != key) => {
+            Refused(Status::unauthenticated("Invalid API key or JWT")).into_response()
         }
+        _ => next.run(request).await,
+    }
+}
+
+/// The shard of the collection that the path names.
+struct Of(Arc<Shard>);
+
+impl FromRequestParts<Arc<Shared>> for Of {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        shared: &Arc<Shared>,
+    ) -> Result<Self, Self::Rejection> {
+        let name = Path::<String>::from_request_parts(parts, shared).await;
+        let Path(name) = name.map_err(IntoResponse::into_response)?;
+        let shard = shared.store.shard(&name);
+        shard
+            .map(Self)
+            .map_err(|status| Refused(status).into_response())
     }
 }
 
@@ -100,10 +123,8 @@ async fn about(State(shared): State<Arc<Shared>>) -> Json<Value> {
 async fn create(
     State(shared): State<Arc<Shared>>,
     Path(name): Path<String>,
-    headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Answer {
-    shared.allow(&headers)?;
     let vectors = &body["vectors"];
     let places = vectors["size"].as_u64();
     let places = places.ok_or_else(|| Status::unimplemented("named vectors"))?;
@@ -117,13 +138,7 @@ async fn create(
     Ok(fine(json!(true)))
 }
 
-async fn describe(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-) -> Answer {
-    shared.allow(&headers)?;
-    let shard = shared.store.shard(&name)?;
+async fn describe(Of(shard): Of) -> Answer {
     let info = shard.engine().info();
     let metric = match Distance::try_from(shard.distance) {
         Ok(Distance::Dot) => "Dot",
@@ -138,13 +153,7 @@ async fn describe(
     })))
 }
 
-async fn index(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    Json(body): Json<Value>,
-) -> Answer {
-    shared.allow(&headers)?;
+async fn index(Of(shard): Of, Json(body): Json<Value>) -> Answer {
     let field: String = read(body["field_name"].clone())?;
     let schema: PayloadFieldSchema = read(body["field_schema"].clone())?;
     let field_name = field.parse();
@@ -153,7 +162,7 @@ async fn index(
         field_schema: Some(schema),
     };
     let operation = UpdateOperation::FieldIndexOperation(FieldIndexOperations::CreateIndex(create));
-    shared.store.shard(&name)?.update(operation)?;
+    shard.update(operation)?;
     Ok(fine(json!({ "operation_id": 0, "status": "completed" })))
 }
 
@@ -164,13 +173,7 @@ struct Point {
     payload: Option<serde_json::Map<String, Value>>,
 }
 
-async fn upsert(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    Json(body): Json<Value>,
-) -> Answer {
-    shared.allow(&headers)?;
+async fn upsert(Of(shard): Of, Json(body): Json<Value>) -> Answer {
     let points: Vec<Point> = read(body["points"].clone())?;
     let points = points.into_iter().map(|point| PointStructPersisted {
         id: point.id,
@@ -181,7 +184,7 @@ async fn upsert(
     });
     let points = PointInsertOperations::PointsList(points.collect());
     let operation = UpdateOperation::PointOperation(PointOperations::UpsertPoints(points));
-    shared.store.shard(&name)?.update(operation)?;
+    shard.update(operation)?;
     Ok(fine(json!({ "operation_id": 0, "status": "completed" })))
 }
 
@@ -215,14 +218,7 @@ fn limit(body: &Value) -> usize {
     body["limit"].as_u64().map_or(LIMIT, |limit| limit as usize)
 }
 
-async fn retrieve(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    Json(body): Json<Value>,
-) -> Answer {
-    shared.allow(&headers)?;
-    let shard = shared.store.shard(&name)?;
+async fn retrieve(Of(shard): Of, Json(body): Json<Value>) -> Answer {
     let ids: Vec<PointId> = read(body["ids"].clone())?;
     let payload = WithPayloadInterface::Bool(body["with_payload"].as_bool().unwrap_or(true));
     let vector = WithVector::Bool(wants(&body, "with_vector"));
@@ -231,14 +227,7 @@ async fn retrieve(
     Ok(fine(json!(records(found))))
 }
 
-async fn scroll(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    Json(body): Json<Value>,
-) -> Answer {
-    shared.allow(&headers)?;
-    let shard = shared.store.shard(&name)?;
+async fn scroll(Of(shard): Of, Json(body): Json<Value>) -> Answer {
     let offset = match &body["offset"] {
         Value::Null => None,
         offset => Some(read(offset.clone())?),
@@ -259,14 +248,7 @@ async fn scroll(
     Ok(fine(json!({ "points": points, "next_page_offset": next })))
 }
 
-async fn count(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    Json(body): Json<Value>,
-) -> Answer {
-    shared.allow(&headers)?;
-    let shard = shared.store.shard(&name)?;
+async fn count(Of(shard): Of, Json(body): Json<Value>) -> Answer {
     let asked = CountRequest {
         filter: filter(&body)?,
         exact: body["exact"].as_bool().unwrap_or(true),
@@ -276,14 +258,7 @@ async fn count(
     Ok(fine(json!({ "count": count })))
 }
 
-async fn query(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-    Json(body): Json<Value>,
-) -> Answer {
-    shared.allow(&headers)?;
-    let shard = shared.store.shard(&name)?;
+async fn query(Of(shard): Of, Json(body): Json<Value>) -> Answer {
     let places: Vec<f32> = read(body["query"].clone())?;
     let asked = SearchRequest {
         query: QueryEnum::Nearest(NamedQuery::default_dense(places)),
