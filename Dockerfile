@@ -1,8 +1,10 @@
 # Recall's image: two programs and what they link, nothing else; no shell. `cargo xtask image` builds it.
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /src
+# For jemalloc.
+RUN apt-get update && apt-get install --yes --no-install-recommends make
 COPY . .
-RUN cargo build --release --locked --package recall-server --package recall-cli
+RUN cargo build --release --locked --package recall-server --package recall-cli --features recall-server/jemalloc
 
 FROM gcr.io/distroless/cc-debian12:nonroot
 ARG VERSION

@@ -293,6 +293,7 @@ fn build() -> anyhow::Result<()> {
             "--package=recall-cli",
             "--package=recall-testkit",
             "--bins",
+            "--features=recall-server/jemalloc",
         ][..],
         &[
             "--package=recall-store-embedded",

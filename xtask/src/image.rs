@@ -95,11 +95,15 @@ fn build(engine: &str) -> anyhow::Result<()> {
 
 /// Release programs for this machine.
 pub(crate) fn release() -> anyhow::Result<PathBuf> {
-    let packages = ["--package=recall-server", "--package=recall-cli"];
+    let shipped = [
+        "--package=recall-server",
+        "--package=recall-cli",
+        "--features=recall-server/jemalloc",
+    ];
     run_command(
         cargo()
             .args(["build", "--release", "--locked", "--quiet"])
-            .args(packages),
+            .args(shipped),
     )?;
     Ok(target().join("release"))
 }
