@@ -79,7 +79,11 @@ fn licences() -> anyhow::Result<()> {
         }
     }
     // What only a test brings is held to the same rules.
-    for manifest in ["Cargo.toml", "tests/rmcp/Cargo.toml"] {
+    for manifest in [
+        "Cargo.toml",
+        "tests/rmcp/Cargo.toml",
+        "tests/fuzz/Cargo.toml",
+    ] {
         step(
             &format!("licences and sources of {manifest}"),
             cargo()

@@ -5,6 +5,7 @@ mod chart;
 mod ci;
 mod cluster;
 mod demo;
+mod fuzz;
 mod http;
 mod image;
 mod layers;
@@ -33,6 +34,8 @@ enum Command {
     Test(test::Args),
     /// Everything that must hold before a change lands: format, lints, tests, docs, layers, deny.
     Ci,
+    /// Try inputs on everything that reads what others send, with libFuzzer.
+    Fuzz(fuzz::Args),
     /// Check which crate may use which.
     Layers,
     /// A real Kubernetes control plane on loopback.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Test(arguments) => test::run(&arguments),
         Command::Ci => ci::run(),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Layers => layers::run(),
         Command::Cluster(command) => cluster::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),

@@ -12,11 +12,11 @@ use crate::cluster::{self, Plane, Programs};
 use crate::original::Original;
 use crate::shell::{cargo, output, root, run as run_command, say, scratch, target};
 use crate::tally::{Tally, count};
-use crate::{chart, demo, npm, python};
+use crate::{chart, demo, fuzz, npm, python};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts: rust, e2e (a part of rust), fuzz, embed, rmcp, k8s, polign, qdrant,
+    /// Only these parts: rust, e2e (a part of rust), fuzz, libfuzzer, embed, rmcp, k8s, polign, qdrant,
     /// ownership, python, differential, mcp, chart, demo, pods.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -44,7 +44,7 @@ struct Part {
     run: fn(&Args) -> anyhow::Result<Tally>,
 }
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part {
         name: "rust",
         covered: false,
@@ -61,7 +61,13 @@ const PARTS: [Part; 15] = [
         name: "fuzz",
         covered: false,
         missing: || None,
-        run: fuzz,
+        run: readers,
+    },
+    Part {
+        name: "libfuzzer",
+        covered: false,
+        missing: no_libfuzzer,
+        run: |_| fuzz::targets(&fuzz::Args::default()),
     },
     Part {
         name: "embed",
@@ -211,6 +217,10 @@ fn no_node() -> Option<&'static str> {
     (!(cluster::node::possible() && python::available())).then_some(cluster::node::FIX)
 }
 
+fn no_libfuzzer() -> Option<&'static str> {
+    (!fuzz::possible()).then_some(fuzz::FIX)
+}
+
 fn no_npm() -> Option<&'static str> {
     (!npm::available()).then_some(npm::FIX)
 }
@@ -232,7 +242,7 @@ fn rust() -> anyhow::Result<Tally> {
 
 /// Every reader of outside data, on many more inputs than the part `rust` takes: those whose tests
 /// say that they never panic.
-fn fuzz(arguments: &Args) -> anyhow::Result<Tally> {
+fn readers(arguments: &Args) -> anyhow::Result<Tally> {
     let cases = arguments.fuzz_cases;
     let mut command = cargo();
     command
