@@ -186,7 +186,8 @@ fn planted(ground: &Ground, fault: &Planted) -> anyhow::Result<()> {
     let template = &mut sandbox["spec"]["podTemplate"];
     template["metadata"]["labels"][LABEL] = json!(fault.name);
     // The agent itself would end over such a fault, and the doctor has to be called into the pod.
-    template["spec"]["containers"][0]["command"] = json!(["sleep", "600"]);
+    let waits = json!(["python3", "-c", "import time; time.sleep(600)"]);
+    template["spec"]["containers"][0]["command"] = waits;
     (fault.plant)(template);
     let file = target().join("xtask").join(format!("{}.json", fault.name));
     std::fs::write(&file, sandbox.to_string())?;
