@@ -8,19 +8,22 @@ use std::time::Duration;
 #[error("{0:?} is not a duration; write it like 15m, 1h30m or 2s")]
 pub struct DurationError(String);
 
+/// A duration in Go is a signed number of nanoseconds.
+const MAX_NANOS: u64 = i64::MAX as u64;
+
 /// Reads a Go duration: one or more decimal numbers, each with a unit of `h`, `m`, `s`, `ms`, `us`
 /// or `ns`, or a bare `0`. Negative durations are refused.
 ///
 /// # Errors
 ///
-/// [`DurationError`] for anything else, also for one that does not fit 584 years.
+/// [`DurationError`] for anything else, also for one of more than Go's 292 years, in all.
 pub fn parse_go(text: &str) -> Result<Duration, DurationError> {
     let refusal = || DurationError(text.chars().take(40).collect());
     if text == "0" {
         return Ok(Duration::ZERO);
     }
     let mut rest = text;
-    let mut total = Duration::ZERO;
+    let mut total = 0_u64;
     while !rest.is_empty() {
         let digits = rest
             .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -31,16 +34,18 @@ pub fn parse_go(text: &str) -> Result<Duration, DurationError> {
             .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(letters);
         let part = part(number, unit).ok_or_else(refusal)?;
-        total = total.checked_add(part).ok_or_else(refusal)?;
+        let sum = total.checked_add(part).filter(|sum| *sum <= MAX_NANOS);
+        total = sum.ok_or_else(refusal)?;
         rest = tail;
     }
-    if total.is_zero() && text.is_empty() {
+    if text.is_empty() {
         return Err(refusal());
     }
-    Ok(total)
+    Ok(Duration::from_nanos(total))
 }
 
-fn part(number: &str, unit: &str) -> Option<Duration> {
+/// The nanoseconds of one number with its unit.
+fn part(number: &str, unit: &str) -> Option<u64> {
     let nanos: u64 = match unit {
         "h" => 3_600_000_000_000,
         "m" => 60_000_000_000,
@@ -65,7 +70,7 @@ fn part(number: &str, unit: &str) -> Option<Duration> {
         let scale = 10u128.pow(u32::try_from(fraction.len()).ok()?);
         total += digits * u128::from(nanos) / scale;
     }
-    Some(Duration::from_nanos(u64::try_from(total).ok()?))
+    u64::try_from(total).ok()
 }
 
 /// Writes a duration as Go does: `1h30m0s`, `15m0s`, `4s`, `1.5s`, `300ms`, `0s`.
@@ -135,6 +140,8 @@ mod tests {
         check("2us", 2e-6, "2µs");
         check("0", 0.0, "0s");
         check("0s", 0.0, "0s");
+        let longest = "2562047h47m16.854775807s";
+        check(longest, 9_223_372_036.854_776, longest);
     }
 
     #[test]
@@ -150,6 +157,8 @@ mod tests {
             "1..5s",
             ".s",
             "99999999999h",
+            "2562047h47m16.854775808s",
+            "1h38m08000000000s000014000040000s",
             "∞",
         ] {
             assert!(parse_go(bad).is_err(), "{bad:?}");

@@ -50,6 +50,12 @@ impl Ground {
             .map(drop)
     }
 
+    /// Deletes what a file of the deployment makes.
+    pub(super) fn remove(&self, file: &str) -> anyhow::Result<()> {
+        let path = root().join(DEPLOY).join(file).display().to_string();
+        self.done(&["delete", "--filename", &path]).map(drop)
+    }
+
     /// Waits for a condition, as kubectl states it.
     pub(super) fn wait(&self, what: &str, condition: &str) -> anyhow::Result<()> {
         let condition = format!("--for={condition}");

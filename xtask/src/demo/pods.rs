@@ -17,7 +17,13 @@ pub(super) const PROBE: &str = "/usr/local/bin/probe.py";
 pub(super) const CLAIM: &str = "run-1";
 pub(super) const SANDBOX: &str = "demo-1";
 const FACT: &str = "The user prefers helix and deploys on Fridays.";
-const POLICIES: [&str; 4] = ["pods", "tokens", "claims", "token-requests"];
+/// What a platform may add to keep its tenants from forging pods.
+pub(super) const POLICIES: [&str; 4] = [
+    "optional/admission-pods.yaml",
+    "optional/admission-tokens.yaml",
+    "optional/admission-claims.yaml",
+    "optional/admission-token-requests.yaml",
+];
 /// A sandbox has done this much before it is killed.
 const STEPS: u64 = 3;
 
@@ -47,7 +53,7 @@ pub(super) fn opening(ground: &Ground) -> Vec<Command> {
         .into();
     commands.push(upgrade_command(ground, &[]));
     commands.push(ground.helm(&["test", "recall", "--timeout=120s"]));
-    let policies = POLICIES.map(|policy| apply(&format!("optional/admission-{policy}.yaml")));
+    let policies = POLICIES.map(apply);
     commands.extend(policies);
     let rest = ["20-template", "21-warm-pool", "31-sandbox-network"];
     commands.extend(rest.map(|name| apply(&format!("manifests/{name}.yaml"))));
@@ -96,10 +102,7 @@ fn install(ground: &Ground, values: &[&str], report: &mut Report) -> anyhow::Res
         began,
         "a pod's token is taken or refused by rule, one of another audience is refused",
     );
-    for policy in POLICIES {
-        ground.apply(&format!("optional/admission-{policy}.yaml"))?;
-    }
-    Ok(())
+    POLICIES.iter().try_for_each(|policy| ground.apply(policy))
 }
 
 pub(super) fn upgrade_command(ground: &Ground, values: &[&str]) -> Command {
