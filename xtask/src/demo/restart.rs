@@ -24,8 +24,8 @@ pub(super) fn tell(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let mut resumes = said(ground, |event| event["event"] == "resumed")?;
     let before = resumes.pop().context("it has resumed")?;
     let step = ground.hear(SANDBOX, |event| event["event"] == "step")?;
-    let (uid, restarts) = standing(ground)?;
-    let process = process_of(&uid)?;
+    let (uid, restarts, container) = standing(ground)?;
+    let process = process_of(&container)?;
     let began = Instant::now();
     // No signal that a container sends itself ends its first process unheard; the node's does.
     run(Command::new("kill").args(["-KILL", &process.to_string()]))?;
@@ -39,7 +39,7 @@ pub(super) fn tell(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     ground.hear(SANDBOX, |event| event["event"] == "step")?;
     let after = standing(ground)?;
     ensure!(
-        after == (uid.clone(), restarts + 1),
+        (after.0.as_str(), after.1) == (uid.as_str(), restarts + 1),
         "{after:?} is not one restart of {uid}"
     );
     let same = resumed["epoch"].is_u64() && resumed["epoch"] == before["epoch"];
@@ -64,13 +64,20 @@ pub(super) fn tell(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The pod's UID and how often its container was started again.
-fn standing(ground: &Ground) -> anyhow::Result<(String, u64)> {
+/// The pod's UID, how often its container was started again, and the container's id.
+fn standing(ground: &Ground) -> anyhow::Result<(String, u64, String)> {
     let pod = ground.done(&["get", "pod", "--namespace=agents", SANDBOX, "--output=json"])?;
     let pod: Value = serde_json::from_str(&pod)?;
-    let restarts = &pod["status"]["containerStatuses"][0]["restartCount"];
+    let container = &pod["status"]["containerStatuses"][0];
     let uid = pod["metadata"]["uid"].as_str().context("a pod has a UID")?;
-    Ok((uid.to_owned(), restarts.as_u64().context("it was started")?))
+    let restarts = container["restartCount"].as_u64();
+    let id = container["containerID"].as_str();
+    let id = id.and_then(|id| id.strip_prefix("containerd://"));
+    Ok((
+        uid.to_owned(),
+        restarts.context("it was started")?,
+        id.context("containerd runs it")?.to_owned(),
+    ))
 }
 
 /// What the agent has said since its container was started, of what is asked for.
@@ -82,17 +89,14 @@ fn said(ground: &Ground, wanted: impl Fn(&Value) -> bool) -> anyhow::Result<Vec<
     Ok(events.filter(|event| wanted(event)).collect())
 }
 
-/// The number of the agent's process on this machine, found by its pod's control group.
-fn process_of(uid: &str) -> anyhow::Result<u32> {
-    // Either of the two ways in which a kubelet writes it.
-    let names = [format!("pod{uid}"), format!("pod{}", uid.replace('-', "_"))];
+/// The number of the agent's process on this machine, found by its container's control group.
+fn process_of(container: &str) -> anyhow::Result<u32> {
     let found = fs::read_dir("/proc")?.flatten().find_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
         let group = fs::read_to_string(entry.path().join("cgroup")).ok()?;
-        let ours = names.iter().any(|name| group.contains(name));
-        (ours && runs_agent(&entry.path())).then_some(pid)
+        (group.contains(container) && runs_agent(&entry.path())).then_some(pid)
     });
-    found.with_context(|| format!("no process of pod {uid} runs {PROGRAM}"))
+    found.with_context(|| format!("no process of container {container} runs {PROGRAM}"))
 }
 
 fn runs_agent(process: &Path) -> bool {
