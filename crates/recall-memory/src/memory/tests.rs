@@ -6,6 +6,7 @@ mod edges;
 mod extraction;
 mod isolation;
 mod late;
+mod limits;
 mod outdated;
 mod pages;
 mod quota;
