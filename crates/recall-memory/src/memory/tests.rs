@@ -7,6 +7,7 @@ mod extraction;
 mod isolation;
 mod late;
 mod limits;
+mod order;
 mod outdated;
 mod pages;
 mod quota;
