@@ -345,6 +345,37 @@ async fn a_restart_of_the_only_server_costs_a_silent_pod_nothing() {
         .expect("it owns the agent still");
 }
 
+/// A server of one fixed key, started again without it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fixed_key_that_is_taken_out_of_the_file_holds_nothing_any_more() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("keys");
+    let flag = format!("--keys-file={}", file.display());
+    let start = |keys: &str| {
+        std::fs::write(&file, keys).expect("written");
+        programs::server(dir.path(), "recall", &[&flag]).expect("it starts")
+    };
+    let http = Client::default();
+    let hour = json!({ "lease_ttl_seconds": 3600 });
+    let first = start("a-fixed-key team:a\nanother-key team:b\n");
+    let held = call(&http, &first.url, "a-fixed-key", "agent_resume", hour).await;
+    held.expect("it is free");
+    let admin = programs::admin_key(dir.path(), "recall").expect("an admin key");
+    let spec = json!({ "namespace": "team:a" });
+    let other = http.mint(&first.url, &admin, &spec).await.expect("a key");
+    drop(first);
+
+    let again = start("a-fixed-key team:a\nanother-key team:b\n");
+    let resume = call(&http, &again.url, &other, "agent_resume", json!({})).await;
+    let refusal = resume.expect_err("its key is there still");
+    assert!(refusal.contains("held by \"a fixed key\""), "{refusal}");
+    drop(again);
+
+    let without = start("another-key team:b\n");
+    let taken = call(&http, &without.url, &other, "agent_resume", json!({})).await;
+    taken.expect("its owner cannot call any more");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_restarted_in_its_pod_resumes_at_once_with_the_same_epoch() {
     let pods = Pods::start().await;

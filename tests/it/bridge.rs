@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use recall_testkit::process::Process;
+use recall_testkit::{NewToken, Route};
 
+use super::simulated::{Cluster, until};
 use super::*;
 
 /// How often a call of each tool came.
@@ -115,11 +117,16 @@ struct Bridge {
 
 impl Bridge {
     fn start(url: &str, key: &str) -> Self {
+        Self::with(url, "RECALL_API_KEY", key)
+    }
+
+    /// With a key, or the file of a token.
+    fn with(url: &str, credential: &str, value: &str) -> Self {
         let mut process = Command::new(programs::folder().expect("built").join("recall"))
             .arg("connect")
             .env_clear()
             .env("RECALL_URL", url)
-            .env("RECALL_API_KEY", key)
+            .env(credential, value)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -141,6 +148,15 @@ impl Bridge {
         let line = self.lines.next().expect("an answer").expect("a line");
         let answer: Value = serde_json::from_str(&line).expect("JSON");
         answer["result"]["isError"] == false
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &pid])
+            .status();
+        assert!(sent.expect("a program").success());
     }
 
     /// Closes its input, as a client does that is done.
@@ -255,4 +271,48 @@ async fn a_restart_of_the_server_loses_no_call() {
     );
     drop(input);
     assert!(bridge.wait().expect("it ends").success());
+}
+
+/// Frozen until its key and the token it was made with are dead. The token in the file was renewed
+/// meanwhile, as the kubelet does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_was_frozen_past_its_key_and_its_token_goes_on_with_one_exchange() {
+    let cluster = Cluster::start(&["--kubernetes-key-ttl=12s"]).await;
+    let old = cluster.pod("sleeper", &[]).await;
+    let uid = cluster.cluster().uid(Route::Pod, "agents", "sleeper");
+    let (uid, file) = (uid.expect("a pod"), cluster.dir.path().join("token"));
+    std::fs::write(&file, &old).expect("written");
+    let path = file.to_str().expect("a path");
+    let mut bridge = Bridge::with(&cluster.server.url, "RECALL_TOKEN_FILE", path);
+    assert!(bridge.tool("remember", &json!({ "text": "before the frost" })));
+    bridge.signal("STOP");
+    // An API server honours a token for a minute after its end; with its account made anew it ends at
+    // once.
+    let made = cluster.cluster();
+    made.recreate_service_account("agents", "runner");
+    let new = NewToken::of_pod("agents", "sleeper");
+    std::fs::write(&file, made.issue_token(&new)).expect("written");
+    until("the key is dead", async || {
+        cluster.live_keys(&uid).await == 0
+    })
+    .await;
+    assert_eq!(
+        cluster.exchange(&old).await.status,
+        401,
+        "the token is dead"
+    );
+    let minted = async || -> u32 {
+        let metrics = cluster.metrics().await;
+        let count = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("recall_keys_minted_total "));
+        count.expect("it is counted").parse().expect("a number")
+    };
+    let before = minted().await;
+    bridge.signal("CONT");
+    assert!(bridge.tool("remember", &json!({ "text": "after the thaw" })));
+    assert!(bridge.tool("recall", &json!({})));
+    assert_eq!(minted().await, before + 1, "one exchange");
+    assert_eq!(cluster.live_keys(&uid).await, 1);
+    bridge.close();
 }

@@ -271,6 +271,7 @@ fn value_of(answer: &Answer) -> Option<String> {
 
 on_each_store![
     what_one_server_acknowledged_every_other_answers,
+    what_was_forgotten_on_one_server_no_other_finds,
     a_key_revoked_on_one_server_is_refused_by_all_within_a_second,
 ];
 
@@ -287,6 +288,48 @@ async fn what_one_server_acknowledged_every_other_answers(kind: Kind) {
         assert_eq!(answer.status, 200, "{}", answer.json());
         let read = fleet.post("/v1/recall", &key, &about(predicate)).await;
         assert_eq!(value_of(&read), Some(value), "stale after write {n}");
+    }
+}
+
+async fn what_was_forgotten_on_one_server_no_other_finds(kind: Kind) {
+    let Some(fleet) = Fleet::start(kind, 3, &["--surface=typed"]) else {
+        return;
+    };
+    let key = fleet.key(&json!({ "namespace": "team:a" })).await;
+    let reads = [
+        ("/v1/recall", json!({ "query": "helixcanary" })),
+        ("/v1/recall", json!({ "subject": "user" })),
+        ("/v1/recall", about("prefers_editor")),
+        ("/v1/explain", json!({ "question": "helixcanary" })),
+        (
+            "/mcp",
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": { "name": "recall", "arguments": { "query": "helixcanary" } } }),
+        ),
+    ];
+    let found = async |at: usize| {
+        let mut found = Vec::new();
+        for (path, body) in &reads {
+            let answer = fleet.post_to(&fleet.url(at), path, &key, body).await;
+            assert_eq!(answer.status, 200, "{}", answer.json());
+            found.push(String::from_utf8_lossy(&answer.body).contains("helixcanary"));
+        }
+        found
+    };
+    for at in 0..3 {
+        let (there, next) = (fleet.url(at), fleet.url((at + 1) % 3));
+        let kept = fact("prefers_editor", "helixcanary");
+        let kept = fleet.post_to(&there, "/v1/remember", &key, &kept).await;
+        assert_eq!(kept.status, 200, "{}", kept.json());
+        for other in 0..3 {
+            assert_eq!(found(other).await, vec![true; reads.len()], "{at} {other}");
+        }
+        let gone = about("prefers_editor");
+        let gone = fleet.post_to(&next, "/v1/forget", &key, &gone).await;
+        assert_eq!(gone.json()["withdrawn"], 1, "{}", gone.json());
+        for other in 0..3 {
+            assert_eq!(found(other).await, vec![false; reads.len()], "{at} {other}");
+        }
     }
 }
 

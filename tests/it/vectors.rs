@@ -173,6 +173,10 @@ async fn vectors_outlive_the_server_and_another_model_is_refused_in_words() {
         .await;
     let why = header(&answer, "recall-degraded-because").expect("a reason");
     assert!(why.contains("another embedding model"), "{why}");
+    assert_eq!(
+        three.metric("recall_statements_unembedded").await,
+        Some(1.0)
+    );
     let log = std::fs::read_to_string(&three.server.log).expect("a log");
     assert!(log.contains("small") && log.contains("large") && log.contains("embed-again"));
     drop(three);
@@ -182,4 +186,9 @@ async fn vectors_outlive_the_server_and_another_model_is_refused_in_words() {
     let four = running(start(&again));
     let answer = four.until(&key, "puppy", used).await;
     assert_eq!(first(&answer), "Rex is a hound.");
+    assert_eq!(four.metric("recall_statements_unembedded").await, Some(0.0));
+    assert_eq!(
+        four.metric("recall_statements_embedded_total").await,
+        Some(1.0)
+    );
 }

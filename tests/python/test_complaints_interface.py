@@ -236,8 +236,15 @@ def test_two_programs_on_one_memory_drop_each_others_writes(text):
 
 @pytest.mark.ours
 def test_an_unknown_agent_looks_like_an_empty_one(any_space):
-    """getzep/graphiti#838: an agent that was never resumed is told so by its context, and an operator gets 404."""
+    """getzep/graphiti#838: an agent that was never resumed is told so by its context and beside each empty list, and an operator gets 404."""
     context = any_space.call("agent_context", agent_id="cdoer")["structuredContent"]
     assert context["fresh"] is True and "Nothing is recorded yet" in context["briefing"]
+    for tool in ("recent_turns", "list_pointers", "pending_actions", "working_state_history"):
+        answer = any_space.call(tool, agent_id="cdoer")
+        assert (answer["content"][0]["text"], answer["structuredContent"]) == ("[]", {"result": [], "fresh": True}), tool
+    any_space.call("agent_resume", agent_id="coder")
+    assert any_space.call("agent_milestone", agent_id="coder", name="begun")["isError"] is False
+    assert any_space.call("recent_turns", agent_id="coder")["structuredContent"] == {"result": [], "fresh": False}
+    assert "fresh" not in any_space.call("working_state_history", agent_id="coder")["structuredContent"]
     seen = any_space.server.send("GET", f"/v1/agents/cdoer?namespace={any_space.namespace}", key=any_space.server.admin_key)
     assert (seen.status, seen.code) == (404, "not_found")

@@ -297,12 +297,12 @@ impl Inner {
                 found.push(self.get(seat, place).await?);
             }
             tell_epoch(Some(hold.epoch));
-            if let Some(hold) = &mut head.hold {
-                hold.attach(session.process.as_deref());
-            }
+            let process = session.process.as_deref();
+            let joins = head.hold.as_mut().is_some_and(|hold| hold.attach(process));
             let desk = self.desk(hold.epoch, hold.settings.output_threshold)?;
             let plan = change.decide(names, &mut head, &found, &desk)?;
-            if plan.writes.is_empty() {
+            // What changes nothing is work all the same: whoever did it is not gone.
+            if plan.writes.is_empty() && !joins {
                 return Ok(plan.answer);
             }
             let growth = Growth::of(&plan.writes, &places, &found);

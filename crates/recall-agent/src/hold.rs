@@ -174,7 +174,8 @@ impl Inner {
                 Standing::OurRemnant(grant) => self.pass_on(seat, grant.epoch).await?,
                 Standing::Theirs { hold, grant } => {
                     let theirs = hold.session();
-                    let passes = session.replaces(&theirs) || self.life.gone(&theirs).await;
+                    let passes =
+                        session.replaces(&theirs) || self.life.gone(&seat.ns, &theirs).await;
                     if !passes {
                         return Err(held(&grant));
                     }

@@ -72,6 +72,20 @@ impl Agents {
         Ok(head.is_some())
     }
 
+    /// Whether nothing was ever kept of this agent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the store cannot be asked.
+    pub async fn is_fresh(&self, ns: &Namespace, agent: &AgentId) -> Result<bool, Error> {
+        let seat = Seat {
+            ns: ns.clone(),
+            agent: agent.clone(),
+        };
+        let (head, _) = self.inner.head(&seat).await?;
+        Ok(head.fresh())
+    }
+
     /// Whether this agent would be new to a namespace that has `most` agents or more.
     ///
     /// # Errors

@@ -243,7 +243,7 @@ impl Inner {
             return false;
         };
         let silent = self.clock.now().duration_since(called).as_secs();
-        match self.life.of(&session).await {
+        match self.life.of(&seat.ns, &session).await {
             Life::Alive => {}
             Life::Quiet if silent < patience(hold) => {}
             Life::Quiet | Life::Ending | Life::Gone => return false,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use recall_store::BoxFuture;
+use recall_store::{BoxFuture, Namespace};
 use sha2::{Digest, Sha256};
 
 /// The owner of an agent: whoever can prove to be the same once more. Never a server process.
@@ -93,16 +93,17 @@ pub enum Life {
     Gone,
 }
 
-/// Says whether a session lives. Answered from keys and pods, which this crate does not know.
+/// Says whether a session of a namespace lives. Answered from keys and pods, which this crate does
+/// not know.
 pub trait Liveness: Send + Sync + fmt::Debug + 'static {
     /// What is known now. When nothing can be asked, answer [`Life::Ending`]: the lease then runs
     /// out by its own time and is not passed on before.
-    fn of<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Life>;
+    fn of<'a>(&'a self, ns: &'a Namespace, session: &'a Session) -> BoxFuture<'a, Life>;
 
     /// Whether the session is proved gone, asked when another wants its agent: worth a question that
     /// is too dear to be asked at every renewal.
-    fn gone<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, bool> {
-        Box::pin(async move { self.of(session).await == Life::Gone })
+    fn gone<'a>(&'a self, ns: &'a Namespace, session: &'a Session) -> BoxFuture<'a, bool> {
+        Box::pin(async move { self.of(ns, session).await == Life::Gone })
     }
 }
 

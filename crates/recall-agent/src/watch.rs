@@ -218,7 +218,7 @@ impl Inner {
             }
             return Ok(false);
         };
-        if !self.may_go_on(&hold, age).await {
+        if !self.may_go_on(seat, &hold, age).await {
             if age > STALE_SECONDS && !live {
                 self.strike(seat, Some(*version)).await;
             }
@@ -228,8 +228,8 @@ impl Inner {
     }
 
     /// Whether an owner who called that many seconds ago is one to keep a lease up for.
-    async fn may_go_on(&self, hold: &Hold, silent: i64) -> bool {
-        match self.life.of(&hold.session()).await {
+    async fn may_go_on(&self, seat: &Seat, hold: &Hold, silent: i64) -> bool {
+        match self.life.of(&seat.ns, &hold.session()).await {
             Life::Alive => true,
             Life::Quiet => silent < patience(hold),
             Life::Ending | Life::Gone => false,

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::gone::GonePods;
 use crate::metrics::{Cause, Metrics, Verdict};
 use crate::record::{Grant, KeyId, KeyRecord, Reach, Stored};
+use crate::sessions::Sessions;
 use crate::text::{KeyHash, StaticKey, hash, id_of};
 
 /// The most keys of one listing page.
@@ -161,7 +162,8 @@ pub(crate) struct Inner {
     pub(crate) cache: Cache,
     pub(crate) metrics: Metrics,
     pub(crate) gone: GonePods,
-    fixed: HashMap<KeyHash, Arc<Grant>>,
+    pub(crate) sessions: Sessions,
+    pub(crate) fixed: HashMap<KeyHash, Arc<Grant>>,
     /// A key that is good and not in the store yet.
     pub(crate) awaited: RwLock<Option<KeyHash>>,
 }
@@ -210,6 +212,7 @@ impl Keys {
                 cache,
                 metrics,
                 gone: GonePods::new(),
+                sessions: Sessions::default(),
                 fixed,
                 awaited: RwLock::default(),
             }),

@@ -254,6 +254,15 @@ impl Memory {
         self.0.cache.beside(ns)
     }
 
+    /// How many statements wait for a vector, in the namespaces that are in memory; none where no
+    /// embedding model is set.
+    #[must_use]
+    pub fn unembedded(&self) -> usize {
+        let spaces = self.0.embedding.as_ref().map(|_| self.0.cache.spaces());
+        let spaces = spaces.unwrap_or_default();
+        spaces.iter().map(|space| space.shelf.waiting(space)).sum()
+    }
+
     /// Figures about the views.
     #[must_use]
     pub fn stats(&self) -> Stats {

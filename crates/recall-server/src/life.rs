@@ -3,8 +3,8 @@
 use recall_agent::{Life, Liveness, Session, SessionKind};
 use recall_identity::kube::ApiServer;
 use recall_identity::{Phase, Pods};
-use recall_keys::{KeyId, Keys, PodStanding, Standing};
-use recall_store::BoxFuture;
+use recall_keys::{FixedStanding, KeyId, Keys, PodStanding, Standing};
+use recall_store::{BoxFuture, Namespace};
 
 /// Answers from the keys of the server and from the API server.
 #[derive(Debug)]
@@ -44,33 +44,60 @@ impl KeyLife {
         Ok(true)
     }
 
-    async fn look(&self, session: &Session) -> Result<Life, recall_keys::Error> {
-        if let SessionKind::Pod(uid) = &session.kind {
-            return Ok(match self.keys.pod_standing(uid).await? {
+    async fn look(&self, ns: &Namespace, session: &Session) -> Result<Life, recall_keys::Error> {
+        match &session.kind {
+            SessionKind::Pod(uid) => Ok(match self.keys.pod_standing(uid).await? {
                 PodStanding::Live => Life::Alive,
                 PodStanding::Silent => Life::Ending,
                 // A pod that asked for a key is pinned until it is known to be gone.
                 PodStanding::Gone => Life::Gone,
-            });
+            }),
+            SessionKind::Fixed => Ok(of_fixed(self.keys.fixed_standing(ns))),
+            // Nobody can call under a dead key again.
+            SessionKind::Key(id) => Ok(of_key(self.standing(id).await?, Life::Gone)),
+            // Under a session's name another key can.
+            SessionKind::Named(name) => {
+                let asked = match &session.key {
+                    Some(id) => self.standing(id).await?,
+                    None => Standing::Dead,
+                };
+                let standing = match asked {
+                    Standing::Dead => self.keys.session_standing(ns, name).await?,
+                    live => live,
+                };
+                Ok(of_key(standing, Life::Ending))
+            }
         }
-        let Some(key) = &session.key else {
-            return Ok(Life::Quiet);
-        };
-        let key: KeyId = key.parse()?;
-        Ok(match (self.keys.standing(&key).await?, &session.kind) {
-            (Standing::Lasting, _) => Life::Quiet,
-            (Standing::Passing, _) => Life::Alive,
-            // Nobody can call under a dead key again; under a session's name another key can.
-            (Standing::Dead, SessionKind::Key(_)) => Life::Gone,
-            (Standing::Dead, _) => Life::Ending,
-        })
+    }
+
+    async fn standing(&self, id: &str) -> Result<Standing, recall_keys::Error> {
+        let id: KeyId = id.parse()?;
+        self.keys.standing(&id).await
+    }
+}
+
+/// What a key says of its session's life, and what its end would mean.
+fn of_key(standing: Standing, end: Life) -> Life {
+    match standing {
+        Standing::Lasting => Life::Quiet,
+        Standing::Passing => Life::Alive,
+        Standing::Dead => end,
+    }
+}
+
+fn of_fixed(standing: FixedStanding) -> Life {
+    match standing {
+        FixedStanding::Here => Life::Quiet,
+        // A server that has such a key in its file keeps the lease up.
+        FixedStanding::Unknown => Life::Ending,
+        FixedStanding::Gone => Life::Gone,
     }
 }
 
 impl Liveness for KeyLife {
-    fn of<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Life> {
+    fn of<'a>(&'a self, ns: &'a Namespace, session: &'a Session) -> BoxFuture<'a, Life> {
         Box::pin(async move {
-            match self.look(session).await {
+            match self.look(ns, session).await {
                 Ok(life) => life,
                 Err(error) => {
                     tracing::debug!(%error, "it cannot be told whether a session lives");
@@ -80,9 +107,9 @@ impl Liveness for KeyLife {
         })
     }
 
-    fn gone<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, bool> {
+    fn gone<'a>(&'a self, ns: &'a Namespace, session: &'a Session) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            if self.of(session).await == Life::Gone {
+            if self.of(ns, session).await == Life::Gone {
                 return true;
             }
             let SessionKind::Pod(uid) = &session.kind else {
@@ -97,30 +124,4 @@ impl Liveness for KeyLife {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use prometheus_client::registry::Registry;
-    use recall_keys::{Config, Metrics};
-    use recall_store::{MemoryStore, SystemClock};
-
-    use super::*;
-
-    /// Its standing is looked at first; the watch may be told of its end before the pod is asked for.
-    #[tokio::test]
-    async fn a_pod_that_was_struck_off_meanwhile_is_gone() {
-        let config = Config {
-            auth_cache_ttl: Duration::from_secs(30),
-            max_keys_per_pod: 8,
-            max_pod_key_lifetime: None,
-            cluster: None,
-        };
-        let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(SystemClock));
-        let metrics = Metrics::register(&mut Registry::default());
-        let keys = Keys::new(store, clock, config, Vec::new(), metrics);
-        keys.pod_gone("u1").await.expect("it is noted");
-        let life = KeyLife::new(keys, None);
-        assert!(life.pod_gone("u1").await.expect("an answer"));
-    }
-}
+mod tests;

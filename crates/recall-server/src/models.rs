@@ -6,6 +6,7 @@ use std::sync::Arc;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use recall_memory::{Embedder, Extractor, Memory, Models};
 use recall_models::{Chat, Embeddings, Endpoint};
@@ -100,6 +101,12 @@ impl Collector for Counts {
             let kind = counter.metric_type();
             counter.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
         }
-        Ok(())
+        let waiting = ConstGauge::new(i64::try_from(self.0.unembedded()).unwrap_or(i64::MAX));
+        let (name, help) = (
+            "recall_statements_unembedded",
+            "Statements in memory that have no vector yet",
+        );
+        let kind = waiting.metric_type();
+        waiting.encode(encoder.encode_descriptor(name, help, None, kind)?)
     }
 }

@@ -29,7 +29,7 @@ impl Said {
 }
 
 impl Liveness for Said {
-    fn of<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Life> {
+    fn of<'a>(&'a self, _: &'a Namespace, session: &'a Session) -> BoxFuture<'a, Life> {
         let life = self.0.lock().get(&session.id()).copied();
         Box::pin(async move { life.unwrap_or(Life::Ending) })
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use recall_agent::{Agents, Session, SessionKind, Tool};
 use recall_keys::Grant;
 use recall_memory::{Answer, Operation};
+use recall_store::AgentId;
 use serde_json::{Map, Value, json};
 use tracing::Instrument;
 
@@ -90,7 +91,7 @@ async fn run(
             }
             let session = session(grant, process);
             let agent = arguments.get("agent_id").and_then(Value::as_str);
-            let agent = agent.and_then(|agent| agent.parse().ok());
+            let agent: Option<AgentId> = agent.and_then(|agent| agent.parse().ok());
             let span = trace::agent(tool, agent.as_ref(), api.place(namespace));
             let answer = async {
                 match (tool, process.leaves) {
@@ -102,7 +103,13 @@ async fn run(
             if let Err(error) = &answer {
                 span.record("error.type", error.code());
             }
-            agent_answer(answer)
+            let fresh = match (&answer, &agent) {
+                (Ok(Value::Array(rows)), Some(agent)) if rows.is_empty() => {
+                    Some(agents.is_fresh(namespace, agent).await)
+                }
+                _ => None,
+            };
+            agent_answer(answer, fresh.transpose())
         }
     }
 }
@@ -224,10 +231,21 @@ fn memory_refusal(error: recall_memory::Error) -> Result<Value, ApiError> {
     }
 }
 
-fn agent_answer(answer: Result<Value, recall_agent::Error>) -> Result<Value, ApiError> {
+/// `fresh` says of an empty list whether nothing was ever kept of the agent, so that a misspelt name does
+/// not look like an agent without anything.
+fn agent_answer(
+    answer: Result<Value, recall_agent::Error>,
+    fresh: Result<Option<bool>, recall_agent::Error>,
+) -> Result<Value, ApiError> {
     use recall_agent::Error as E;
+    let answer = answer.and_then(|answer| Ok((answer, fresh?)));
     match answer {
-        Ok(answer) => Ok(success(&answer.to_string(), structured(answer))),
+        Ok((answer, fresh)) => {
+            let text = answer.to_string();
+            let mut structured = structured(answer);
+            structured.extend(fresh.map(|fresh| ("fresh".to_owned(), fresh.into())));
+            Ok(success(&text, structured))
+        }
         Err(E::Store(error)) => Err(error.into()),
         Err(E::Memory(error)) => memory_refusal(error),
         Err(

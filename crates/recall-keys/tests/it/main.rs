@@ -3,6 +3,7 @@
 mod admin;
 mod gone;
 mod pods;
+mod sessions;
 mod store_trouble;
 
 use std::sync::Arc;

@@ -43,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) convert: Option<PathBuf>,
     /// The least recall at ten, in percent, of the default and of each server called `ours`.
     pub(crate) floor: Option<f64>,
+    /// Fail when what is ours finds less in the best ten than BM25 with cut words.
+    pub(crate) above_textbook: bool,
 }
 
 impl Source {
@@ -89,9 +91,13 @@ impl Options {
                 "--convert" => options.convert = Some(value()?.into()),
                 "--merge" => options.merge = true,
                 "--unnamed" => options.unnamed = true,
+                "--above-textbook" => options.above_textbook = true,
                 "--only-servers" => options.only_servers = true,
                 _ => return Err(format!("unknown option {name}")),
             }
+        }
+        if options.above_textbook && options.only_servers {
+            return Err("--above-textbook needs what --only-servers leaves out".to_owned());
         }
         match options.sources.is_empty() {
             true => Err("give --locomo FILE, --beam FOLDER or --set FILE".to_owned()),

@@ -14,6 +14,9 @@ use crate::set::Talk;
 /// How many items of an answer are looked at.
 pub(crate) const LIMIT: usize = 20;
 
+/// What BM25 with cut words is called in reports.
+pub(crate) const TEXTBOOK: &str = "BM25 stop+stem";
+
 /// A way to answer questions.
 #[derive(Debug)]
 pub(crate) enum Ranker {
@@ -120,7 +123,7 @@ impl Ranker {
     fn name(&self) -> String {
         match self {
             Self::Baseline { clean: false } => "BM25 raw".to_owned(),
-            Self::Baseline { clean: true } => "BM25 stop+stem".to_owned(),
+            Self::Baseline { clean: true } => TEXTBOOK.to_owned(),
             Self::Index { .. } => "index".to_owned(),
             Self::Engine { .. } => "engine".to_owned(),
             Self::Server { at, .. } => at.name.clone(),

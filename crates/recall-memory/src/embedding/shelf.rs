@@ -18,6 +18,8 @@ use crate::view::Unembedded;
 const MARK: &str = "model";
 /// Records that are read or erased at a time.
 const PAGE: u32 = 256;
+/// Items that are counted at a time.
+const COUNTED: usize = 4_096;
 
 /// What the record says.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -165,6 +167,24 @@ impl Shelf {
             self.reached(end);
         }
         !waiting.is_empty()
+    }
+
+    /// How many statements have no vector; none of a namespace that is not in memory.
+    pub(crate) fn waiting(&self, space: &Space) -> usize {
+        let mut from = {
+            let state = self.state.lock();
+            state.loaded.is_some().then_some(state.reached)
+        };
+        let mut count = 0;
+        while let Some(at) = from {
+            // Writes come in between.
+            let table = self.table.read();
+            let found =
+                space.glance(|view| view.map(|view| view.waiting(at, COUNTED, |at| table.has(at))));
+            let (some, next) = found.unwrap_or_default();
+            (count, from) = (count + some, next);
+        }
+        count
     }
 
     pub(super) fn reached(&self, end: usize) {

@@ -97,6 +97,11 @@ impl Cache {
         }
     }
 
+    /// The spaces that are in memory.
+    pub(super) fn spaces(&self) -> Vec<Arc<Space>> {
+        self.spaces.lock().values().cloned().collect()
+    }
+
     pub(super) fn stats(&self) -> Stats {
         let views = self.spaces.lock().len();
         Stats {

@@ -6,6 +6,8 @@ mod edges;
 mod extraction;
 mod isolation;
 mod late;
+mod limits;
+mod order;
 mod outdated;
 mod pages;
 mod quota;

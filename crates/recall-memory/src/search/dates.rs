@@ -1,11 +1,13 @@
 //! Days that a question names, and what items of those days gain.
 
 mod digits;
+mod periods;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+pub(super) use self::periods::is_part as is_part_of_period;
 use super::items::Items;
 use super::time::{self, DayRange};
 use super::weight::idf;
@@ -82,10 +84,12 @@ fn named(question: &str, items: &Items, alone: bool) -> Vec<DayRange> {
     let year = words.iter().find_map(|word| year(word.text));
     let dates = dates(question, &words, year.is_some(), alone);
     let mut found = digits::dates(question, &words);
+    let (periods, taken) = periods::periods(question, &words);
+    found.extend(periods);
     if dates.is_empty() {
-        // A year inside a full date is no year asked for.
+        // A year inside a date is no year asked for.
         if found.is_empty() {
-            found.extend(year.and_then(DayRange::year));
+            found.extend(lone_year(question, &words, &taken).and_then(DayRange::year));
         }
         return found;
     }
@@ -100,6 +104,19 @@ fn named(question: &str, items: &Items, alone: bool) -> Vec<DayRange> {
         }));
     }
     found
+}
+
+/// The first year that stands for itself: neither in a period nor joined to a number, of which it
+/// could be said that it is a date which is not understood.
+fn lone_year(text: &str, words: &[Word<'_>], taken: &[bool]) -> Option<i16> {
+    let joined = |at: usize| {
+        joins(text, words, at) || at.checked_sub(1).is_some_and(|it| joins(text, words, it))
+    };
+    let mut places = words.iter().zip(taken).enumerate();
+    places.find_map(|(at, (word, taken))| {
+        let year = year(word.text)?;
+        (!taken && !joined(at)).then_some(year)
+    })
 }
 
 /// The years of which there are items, newest first.
@@ -149,6 +166,21 @@ fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
+/// What stands between a word and the next.
+fn gap<'t>(text: &'t str, words: &[Word<'_>], at: usize) -> Option<&'t str> {
+    text.get(words.get(at)?.end..words.get(at + 1)?.start)
+}
+
+/// Whether a sign joins a word to the next, and both have digits.
+fn joins(text: &str, words: &[Word<'_>], at: usize) -> bool {
+    let numbered = |at: usize| {
+        words
+            .get(at)
+            .is_some_and(|word| word.text.contains(|c: char| c.is_ascii_digit()))
+    };
+    gap(text, words, at).is_some_and(periods::is_sign) && numbered(at) && numbered(at + 1)
+}
+
 /// The dates in a text: `5th of may`, `5 may`, `may 5`, `may`, and the same with short months.
 ///
 /// Bare "may" is a verb unless the question has a year. A bare short month may be anything, unless the
@@ -168,7 +200,7 @@ fn dates(text: &str, words: &[Word<'_>], has_year: bool, alone: bool) -> Vec<Dat
         let day = before.or(after.map(|(day, _)| day));
         let bare = match full {
             Some(_) => word.text != "may" || has_year,
-            None => is_month(words, at, alone),
+            None => is_month(text, words, at, alone),
         };
         if day.is_some() || bare {
             dates.push(Date { month, day });
@@ -178,16 +210,22 @@ fn dates(text: &str, words: &[Word<'_>], has_year: bool, alone: bool) -> Vec<Dat
 }
 
 /// Whether a short month without a day is a month.
-fn is_month(words: &[Word<'_>], at: usize, alone: bool) -> bool {
+fn is_month(text: &str, words: &[Word<'_>], at: usize, alone: bool) -> bool {
     let word = |at: usize| words.get(at).map(|word| word.text);
     let lead = at.checked_sub(1).and_then(word).zip(word(at));
-    word(at + 1).is_some_and(|next| year(next).is_some())
+    // `2025-oct`; what follows a year as a word of its own may be somebody's name.
+    let behind_year = lead.is_some_and(|(lead, month)| {
+        let joined = gap(text, words, at - 1).is_some_and(periods::is_sign);
+        year(lead).is_some() && (joined || !time::is_name_too(month))
+    });
+    behind_year
+        || word(at + 1).is_some_and(|next| year(next).is_some())
         || lead.is_some_and(|(lead, month)| time::month_behind(lead, month).is_some())
         || (alone && word(at).is_some_and(|month| !time::is_name_too(month)))
 }
 
 fn day_before(text: &str, words: &[Word<'_>], at: usize, taken: usize) -> Option<i8> {
-    let blank = |at: usize| Some(text.get(words.get(at)?.end..words.get(at + 1)?.start)? == " ");
+    let blank = |at: usize| Some(matches!(gap(text, words, at)?, " " | "-"));
     let mut at = at.checked_sub(1).filter(|&at| blank(at) == Some(true))?;
     if words.get(at)?.text == "of" {
         at = at.checked_sub(1).filter(|&at| blank(at) == Some(true))?;
@@ -204,9 +242,10 @@ fn day_before(text: &str, words: &[Word<'_>], at: usize, taken: usize) -> Option
 fn day_after(text: &str, words: &[Word<'_>], at: usize) -> Option<(i8, usize)> {
     let next = words.get(at + 1)?;
     // Short months may end with a point: `Oct. 31`.
-    let gap = text.get(words.get(at)?.end..next.start)?;
-    if gap != " " && (gap != ". " || time::short_month(words.get(at)?.text).is_none()) {
-        return None;
+    match gap(text, words, at)? {
+        " " | "-" => {}
+        ". " if time::short_month(words.get(at)?.text).is_some() => {}
+        _ => return None,
     }
     let digits = next.text.bytes().take_while(u8::is_ascii_digit).count();
     Some((day_number(next.text.get(..digits)?)?, next.start + digits))

@@ -24,10 +24,11 @@
 //!
 //! N is a number up to 4 digits, a word up to twelve, "a", "a couple of" or "a few" (three).
 
-use jiff::civil::{Date, Weekday};
+use jiff::civil::{Date, ISOWeekDate, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span as Length, Timestamp, ToSpan};
 
+use super::dates::is_part_of_period;
 use super::english::is_function_word;
 use super::words::head;
 
@@ -109,13 +110,36 @@ impl DayRange {
     }
 
     pub(super) fn month(year: i16, month: i8) -> Option<Self> {
-        let first = Date::new(year, month, 1).ok()?;
-        Self::between(first, first.last_of_month())
+        Self::months(year, month, month)
+    }
+
+    /// The months of a year from the first to the last.
+    pub(super) fn months(year: i16, first: i8, last: i8) -> Option<Self> {
+        let (first, last) = (Date::new(year, first, 1), Date::new(year, last, 1));
+        Self::between(first.ok()?, last.ok()?.last_of_month())
     }
 
     pub(super) fn year(year: i16) -> Option<Self> {
-        let first = Date::new(year, 1, 1).ok()?;
-        Self::between(first, first.last_of_year())
+        Self::years(year, year)
+    }
+
+    /// The years from the first to the last, if that is not the earlier one.
+    pub(super) fn years(first: i16, last: i16) -> Option<Self> {
+        let (first, last) = (Date::new(first, 1, 1).ok()?, Date::new(last, 1, 1).ok()?);
+        (first <= last).then(|| Self::between(first, last.last_of_year()))?
+    }
+
+    /// A week by ISO 8601.
+    pub(super) fn week(year: i16, week: i8) -> Option<Self> {
+        let monday = ISOWeekDate::new(year, week, Weekday::Monday).ok()?.date();
+        Self::between(monday, monday.checked_add(6.days()).ok()?)
+    }
+
+    /// A day of a week by ISO 8601; Monday is 1.
+    pub(super) fn weekday(year: i16, week: i8, day: i8) -> Option<Self> {
+        let weekday = Weekday::from_monday_one_offset(day).ok()?;
+        let date = ISOWeekDate::new(year, week, weekday).ok()?.date();
+        Self::between(date, date)
     }
 
     fn between(first: Date, last: Date) -> Option<Self> {
@@ -274,6 +298,7 @@ fn says_no_more(word: &str) -> bool {
     let month = || month(word).or_else(|| short_month(word)).is_some();
     number
         || month()
+        || is_part_of_period(word)
         || is_function_word(word)
         || ASKING.contains(&word)
         || DAY_PARTS.contains(&word)

@@ -38,13 +38,38 @@ impl View {
         (found, self.items.len())
     }
 
+    /// How many statements among `most` index items from `from` on `has` does not know, and the item to
+    /// go on from, if there is one.
+    pub(crate) fn waiting(
+        &self,
+        from: usize,
+        most: usize,
+        has: impl Fn(At) -> bool,
+    ) -> (usize, Option<usize>) {
+        let items = self.items.get(from..).unwrap_or_default();
+        let page = items.get(..most).unwrap_or(items);
+        let mut places: Vec<At> = page.to_vec();
+        places.dedup();
+        let waits = |at: &&At| !has(**at) && self.is_held(**at).is_some();
+        let count = places.iter().filter(waits).count();
+        (
+            count,
+            (page.len() < items.len()).then_some(from + page.len()),
+        )
+    }
+
+    /// Whether a statement is believed.
+    fn is_held(&self, (no, slot): At) -> Option<()> {
+        let pair = self.pair(no)?;
+        let value = pair.event(slot)?.value.as_ref()?;
+        (pair.holds(value) == Some(slot)).then_some(())
+    }
+
     fn to_embed(&self, at: At) -> Option<Unembedded> {
+        self.is_held(at)?;
         let (no, slot) = at;
         let pair = self.pair(no)?;
         let event = pair.event(slot)?;
-        if pair.holds(event.value.as_ref()?) != Some(slot) {
-            return None;
-        }
         Some(Unembedded {
             at,
             id: event.id.clone(),

@@ -671,4 +671,6 @@ fn cluster(text: &str) -> Result<String, &'static str> {
 }
 
 #[cfg(test)]
+mod each;
+#[cfg(test)]
 mod tests;

@@ -56,6 +56,52 @@ async fn a_process_that_writes_without_a_resume_of_its_own_counts() {
     assert_eq!(bench.leaves(&one).await, true);
 }
 
+/// The version of the record that every change of the agent renews.
+async fn head_version(bench: &Bench) -> u64 {
+    let page = bench
+        .store
+        .list(&bench.ns, RecordKind::Session, "", None, 10);
+    let records = page.await.expect("a page").records;
+    records.first().expect("a head").version.0
+}
+
+#[tokio::test]
+async fn a_process_whose_writes_change_nothing_counts() {
+    for (tool, arguments) in [
+        ("update_working_state", json!({"goal": "g"})),
+        ("agent_milestone", json!({"name": "m"})),
+        (
+            "record_turn",
+            json!({"role": "user", "content": "x", "message_id": "m-1"}),
+        ),
+        ("remove_pointer", json!({"name": "nothing"})),
+    ] {
+        let bench = Bench::new();
+        let session = pod("u1");
+        let (one, two) = (process(&session, "p1"), process(&session, "p2"));
+        bench.ok(&one, "agent_resume", none()).await;
+        let first = bench.ok(&one, tool, arguments.clone()).await;
+        let other = bench.replica();
+        let again = other.ok(&two, tool, arguments.clone()).await;
+        assert_eq!(again, first, "{tool} changes nothing");
+        let version = head_version(&bench).await;
+        other.ok(&two, tool, arguments.clone()).await;
+        assert_eq!(
+            head_version(&bench).await,
+            version,
+            "{tool}: once is enough"
+        );
+        assert_eq!(bench.leaves(&one).await, false, "{tool}: p2 works on");
+        let (code, _) = bench.refused(&key("other"), "agent_resume", none()).await;
+        assert_eq!(code, "lease_held");
+        // One that left and works on is there again.
+        bench.ok(&one, tool, arguments).await;
+        assert_eq!(bench.leaves(&two).await, false, "{tool}: p1 is back");
+        assert_eq!(bench.leaves(&one).await, true, "{tool}");
+        bench.ok(&key("other"), "agent_resume", none()).await;
+    }
+}
+
 #[tokio::test]
 async fn a_process_without_a_name_is_never_taken_for_gone() {
     let bench = Bench::new();

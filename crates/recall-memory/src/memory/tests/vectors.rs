@@ -213,6 +213,7 @@ async fn what_could_not_be_embedded_is_embedded_later_and_the_answer_says_so_til
     let (rows, answer) = ask(&world, "green").await;
     assert_eq!(rows, ["My vehicle is green."]);
     assert_eq!(answer.coverage.indexes.degraded(), ["vector"]);
+    assert_eq!(world.memory.unembedded(), 1);
     model.be(ANSWERS);
     tokio::time::advance(Duration::from_secs(6)).await;
     ask(&world, "anything").await;
@@ -220,6 +221,34 @@ async fn what_could_not_be_embedded_is_embedded_later_and_the_answer_says_so_til
     let (rows, answer) = ask(&world, "Which car?").await;
     assert_eq!(rows[0], "My vehicle is green.");
     assert_eq!(answer.coverage.indexes.vectors, Vectors::Used);
+    assert_eq!(world.memory.unembedded(), 0);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_vector_is_what_is_believed_and_has_none() {
+    let world = World::open();
+    let models = Models::default();
+    let plain = Memory::with_models(
+        Arc::new(world.store.clone()),
+        Arc::new(world.clock.clone()),
+        config(Surface::Typed, true),
+        models,
+    );
+    let plain = World {
+        memory: plain,
+        ..world
+    };
+    for no in 0..5_000 {
+        plain.say(&format!("ann {no}"), "likes", json!("tea")).await;
+    }
+    plain.say("ann 7", "likes", json!("coffee")).await;
+    plain.forget("ann 8", "likes", None).await;
+    assert_eq!(plain.memory.unembedded(), 0, "no model is set");
+    let model = Scripted::new("m1", 4);
+    model.be(FAILS);
+    let world = with(&plain, Surface::Typed, &model, false);
+    world.ask(Recall, json!({"query": "tea"})).await;
+    assert_eq!(world.memory.unembedded(), 5_000);
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ impl Parts {
 
 /// The date that begins with a word.
 fn parts(text: &str, word: &Word<'_>) -> Option<Parts> {
-    let before = text.get(..word.start)?.chars().next_back();
+    let mut before = text.get(..word.start)?.chars().rev();
     if let Some(instant) = instant(text.get(word.start..)?) {
         return Some(Parts::Instant(instant));
     }
@@ -59,8 +59,9 @@ fn parts(text: &str, word: &Word<'_>) -> Option<Parts> {
     let (three, rest) = number(rest.strip_prefix(sign)?)?;
     // Versions and addresses go on.
     let goes_on = rest.strip_prefix(sign).and_then(|rest| rest.chars().next());
-    let goes_on = goes_on.is_some_and(|c| c.is_ascii_digit()) || before == Some(sign);
-    if goes_on || rest.starts_with(|c: char| c.is_alphanumeric() && c != 't') {
+    let goes_on = goes_on.is_some_and(|c| c.is_ascii_digit());
+    let began = before.next() == Some(sign) && before.next().is_some_and(|c| c.is_ascii_digit());
+    if goes_on || began || rest.starts_with(|c: char| c.is_alphanumeric() && c != 't') {
         return None;
     }
     match (year(one), year(three)) {

@@ -151,6 +151,34 @@ proptest! {
         );
     }
 
+    /// Of one day, in no session or each in one of its own: no order says anything about them.
+    #[test]
+    fn the_order_of_writes_changes_neither_what_is_found_nor_its_score(
+        (all, order) in proptest::collection::vec(made(), 1..60).prop_flat_map(|all| {
+            let places: Vec<usize> = (0..all.len()).collect();
+            (Just(all), Just(places).prop_shuffle())
+        }),
+    ) {
+        let alone: Vec<Made> = all.into_iter().enumerate().map(|(at, made)| Made {
+            session: made.session.map(|_| format!("s{at}")),
+            day: 19_039,
+            ..made
+        }).collect();
+        let found = |order: &[usize]| {
+            let mut index = Index::default();
+            for at in order {
+                index.insert(&alone[*at].item());
+            }
+            let mut answers = answers(&index, |item| order[item as usize]);
+            for answer in &mut answers {
+                answer.sort_by_key(|(at, _)| *at);
+            }
+            answers
+        };
+        let written: Vec<usize> = (0..alone.len()).collect();
+        prop_assert_eq!(found(&written), found(&order));
+    }
+
     #[test]
     fn any_text_is_indexed_and_asked_without_a_panic(
         texts in proptest::collection::vec(any::<String>(), 1..8),

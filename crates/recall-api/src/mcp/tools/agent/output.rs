@@ -12,16 +12,23 @@ pub(super) fn of(tool: Tool) -> Value {
         Tool::Acquire => acquired(),
         Tool::Release => shape(json!({ "released": flag() }), &["released"]),
         Tool::UpdateWorkingState | Tool::Milestone => state(),
-        Tool::WorkingStateHistory => listing(state()),
+        Tool::WorkingStateHistory => list(state()),
         Tool::RecordTurn => turn(),
-        Tool::RecentTurns => listing(turn()),
+        Tool::RecentTurns => list(turn()),
         Tool::StoreOutput | Tool::FetchOutput => output(),
         Tool::SetPointer => pointer(),
         Tool::RemovePointer => shape(json!({ "removed": text() }), &["removed"]),
-        Tool::ListPointers => listing(pointer()),
+        Tool::ListPointers => list(pointer()),
         Tool::BeginAction | Tool::EndAction => action(),
-        Tool::PendingActions => listing(action()),
+        Tool::PendingActions => list(action()),
     }
+}
+
+/// A list, and of an empty one whether nothing was ever kept of the agent.
+fn list(item: Value) -> Value {
+    let mut schema = listing(item);
+    schema["properties"]["fresh"] = flag();
+    schema
 }
 
 fn context() -> Value {
