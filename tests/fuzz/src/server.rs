@@ -10,7 +10,7 @@ use recall_agent::{Agents, Life, Liveness, Session};
 use recall_api::{Answers, Api, Bounds, Hosts, Metrics, Services, router};
 use recall_keys::{Keys, Reach, Spec};
 use recall_memory::{Config, Memory, Quota, Registry, Surface};
-use recall_store::{BoxFuture, ManualClock, MemoryStore};
+use recall_store::{BoxFuture, ManualClock, MemoryStore, Namespace};
 use secrecy::ExposeSecret;
 use tower::ServiceExt;
 
@@ -128,7 +128,7 @@ fn now() -> Timestamp {
 struct Alive;
 
 impl Liveness for Alive {
-    fn of<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Life> {
+    fn of<'a>(&'a self, _: &'a Namespace, _: &'a Session) -> BoxFuture<'a, Life> {
         Box::pin(async { Life::Alive })
     }
 }
