@@ -137,7 +137,11 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
 
 /// The story with real pods, as tests run it.
 pub(crate) fn with_pods() -> anyhow::Result<()> {
-    local::run(&Args::on(Cluster::Local), &test::programs_dir())
+    let with_faults = Args {
+        faults: true,
+        ..Args::on(Cluster::Local)
+    };
+    local::run(&with_faults, &test::programs_dir())
 }
 
 /// Tells the story with programs that are built already.
