@@ -68,9 +68,10 @@ impl Report {
             .steps
             .iter()
             .map(|step| format!("| {} | {} | {} |\n", step.name, shown(step.ms), step.proves));
+        let faults = if arguments.faults { " --faults" } else { "" };
         format!(
             "# The demo, as it went\n\n\
-             Made by `cargo xtask demo --cluster {cluster} --page docs/demo.md` on a machine with {processors} \
+             Made by `cargo xtask demo --cluster {cluster}{faults} --page docs/demo.md` on a machine with {processors} \
              processors. Each step\nfails, and the demo with it, if what it says does not hold. Times hold for this \
              machine, on which other work may have run,\nand contain the start of kubectl or Python where one is used.{}\n\n\
              | step | took | what it shows |\n|---|---:|---|\n{}",
