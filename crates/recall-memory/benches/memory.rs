@@ -13,6 +13,8 @@ use recall_store::{MemoryStore, Namespace, SystemClock};
 use tokio::runtime::Runtime;
 
 const SIZES: [usize; 2] = [2_000, 24_000];
+/// A query must grow slowly with the memory.
+const QUERIED: [usize; 4] = [2_000, 24_000, 100_000, 1_000_000];
 /// The most statements of one text.
 const A_TEXT: usize = 500;
 /// Their choice repeats only after all were met, whatever the number of items.
@@ -200,13 +202,32 @@ fn index_insert(bencher: Bencher<'_, '_>, items: usize) {
         .bench_local_values(|text| insert(&mut index, &text));
 }
 
-#[divan::bench(args = SIZES)]
+/// Twelve words of 24 in every other item, so that each is in a fifth of all; three of them asked for.
+#[divan::bench(args = QUERIED)]
 fn index_query(bencher: Bencher<'_, '_>, items: usize) {
-    let index = index(items);
-    let query = Query {
-        text: "which glacier and which harbour",
-        limit: 10,
-        now: Timestamp::UNIX_EPOCH,
+    const VOCABULARY: usize = 24;
+    let mut dice = 1_u64;
+    let mut word = move || {
+        // Knuth's linear congruential generator; its high bits are the random ones.
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("word{}", (dice >> 33) as usize % VOCABULARY)
     };
-    bencher.bench_local(|| index.search(divan::black_box(&query), &|_| true));
+    let mut words = |count: usize| (0..count).map(|_| word()).collect::<Vec<_>>().join(" ");
+    let mut index = Index::default();
+    for number in 0..items {
+        match number % 2 {
+            0 => insert(&mut index, &format!("u{number} prefers editor e{number}")),
+            _ => insert(&mut index, &format!("{} {number}", words(12))),
+        }
+    }
+    let questions: Vec<String> = (0..64).map(|_| words(3)).collect();
+    let mut next = questions.iter().cycle();
+    bencher.bench_local(|| {
+        let query = Query {
+            text: next.next().map_or("", String::as_str),
+            limit: 10,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        index.search(divan::black_box(&query), &|_| true)
+    });
 }

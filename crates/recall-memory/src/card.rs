@@ -62,16 +62,65 @@ impl Card {
 
     /// Writes the members that every answer shows; the caller adds its own.
     pub(crate) fn write(&self, json: &mut Json) {
-        json.key("subject").string(&self.subject);
-        json.key("predicate").string(&self.predicate);
-        json.key("value").value(&self.value);
+        let row = Row {
+            subject: &self.subject,
+            predicate: &self.predicate,
+            value: &self.value,
+            confidence: self.confidence,
+            source: self.source,
+            kind: self.kind,
+            observed: self.observed,
+            id: &self.id,
+        };
+        row.write(json);
+        FormerCard::list(&self.replaced, "replaced", json);
+        FormerCard::list(&self.elsewhere, "elsewhere", json);
+    }
+}
+
+/// What every answer shows of a statement, where it lies: many rows are written at once, and to copy
+/// the names that they share makes threads wait for each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<'a> {
+    subject: &'a str,
+    predicate: &'a str,
+    value: &'a Value,
+    confidence: f64,
+    source: Source,
+    kind: Kind,
+    observed: Timestamp,
+    id: &'a EventId,
+}
+
+impl<'a> Row<'a> {
+    /// The row of a statement of a value.
+    pub(crate) fn new(
+        subject: &'a str,
+        predicate: &'a str,
+        event: &'a Event,
+        value: &'a Value,
+    ) -> Self {
+        Self {
+            subject,
+            predicate,
+            value,
+            confidence: event.confidence,
+            source: event.source,
+            kind: event.kind,
+            observed: event.observed,
+            id: &event.id,
+        }
+    }
+
+    pub(crate) fn write(self, json: &mut Json) {
+        json.key("subject").string(self.subject);
+        json.key("predicate").string(self.predicate);
+        json.key("value").value(self.value);
         json.key("confidence").number(self.confidence);
         json.key("kind").string(self.kind.as_str());
         json.key("source").string(self.source.as_str());
         json.key("observed_at").time(self.observed);
-        json.key("event_id").display(&self.id);
-        FormerCard::list(&self.replaced, "replaced", json);
-        FormerCard::list(&self.elsewhere, "elsewhere", json);
+        json.key("event_id").display(self.id);
     }
 }
 

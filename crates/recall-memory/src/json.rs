@@ -1,9 +1,11 @@
 //! Answers are written once, straight to bytes.
 
+use std::fmt::{self, Write as _};
+
 use jiff::Timestamp;
 
 use crate::time;
-use crate::value::{Value, number_text};
+use crate::value::{Value, write_number};
 
 /// A JSON text in the making. Commas are put by looking at what stands before.
 #[derive(Debug, Default)]
@@ -68,11 +70,13 @@ impl Json {
     }
 
     pub(crate) fn int(&mut self, number: i64) {
-        self.raw(&number.to_string());
+        self.begin();
+        let _ = write!(self.out, "{number}");
     }
 
     pub(crate) fn number(&mut self, number: f64) {
-        self.raw(&number_text(number));
+        self.begin();
+        write_number(&mut self.out, number);
     }
 
     pub(crate) fn time(&mut self, at: Timestamp) {
@@ -82,8 +86,11 @@ impl Json {
         self.out.push('"');
     }
 
-    pub(crate) fn display(&mut self, what: &impl std::fmt::Display) {
-        self.string(&what.to_string());
+    pub(crate) fn display(&mut self, what: &impl fmt::Display) {
+        self.begin();
+        self.out.push('"');
+        let _ = write!(Inside(&mut self.out), "{what}");
+        self.out.push('"');
     }
 
     pub(crate) fn value(&mut self, value: &Value) {
@@ -103,25 +110,48 @@ impl Json {
 
     fn quote(&mut self, text: &str) {
         self.out.push('"');
-        let mut plain = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-                continue;
-            }
-            self.out.push_str(text.get(plain..at).unwrap_or_default());
-            plain = at + 1;
-            match byte {
-                b'"' => self.out.push_str("\\\""),
-                b'\\' => self.out.push_str("\\\\"),
-                b'\n' => self.out.push_str("\\n"),
-                b'\r' => self.out.push_str("\\r"),
-                b'\t' => self.out.push_str("\\t"),
-                control => self.out.push_str(&format!("\\u{control:04x}")),
-            }
-        }
-        self.out.push_str(text.get(plain..).unwrap_or_default());
+        let _ = Inside(&mut self.out).write_str(text);
         self.out.push('"');
     }
+}
+
+/// The inside of a string: what is written there is escaped.
+struct Inside<'a>(&'a mut String);
+
+impl fmt::Write for Inside<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let bytes = text.as_bytes();
+        // Nearly all texts are plain, and to look at all of one without a break is quicker.
+        if !bytes
+            .iter()
+            .fold(false, |any, byte| any | is_escaped(*byte))
+        {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        let mut plain = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if !is_escaped(byte) {
+                continue;
+            }
+            self.0.push_str(text.get(plain..at).unwrap_or_default());
+            plain = at + 1;
+            match byte {
+                b'"' => self.0.push_str("\\\""),
+                b'\\' => self.0.push_str("\\\\"),
+                b'\n' => self.0.push_str("\\n"),
+                b'\r' => self.0.push_str("\\r"),
+                b'\t' => self.0.push_str("\\t"),
+                control => write!(self.0, "\\u{control:04x}")?,
+            }
+        }
+        self.0.push_str(text.get(plain..).unwrap_or_default());
+        Ok(())
+    }
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 #[cfg(test)]

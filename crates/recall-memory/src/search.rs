@@ -9,16 +9,19 @@
 //! names, its author and the closeness of its words add to it. The parts:
 //!
 //! * `words`, `fold`, `script`: text into folded words. `terms`, `english`, `forms`: words into terms.
-//! * `dictionary`, `postings`, `items`: the index. `cohesion`: how far neighbours count.
+//! * `dictionary`, `postings`, `blocks`, `items`: the index. `cohesion`: how far neighbours count.
 //! * `question`, `trigrams`, `dates`, `time`: a question made ready.
-//! * `rank`, `proximity`, `weight`, `scratch`: scores and the best of them.
+//! * `rank`, `frequent`, `best`, `proximity`, `weight`, `scratch`: scores and the best of them.
 
+mod best;
+mod blocks;
 mod cohesion;
 mod dates;
 mod dictionary;
 mod english;
 mod fold;
 mod forms;
+mod frequent;
 mod items;
 pub(crate) mod plain;
 mod postings;
@@ -41,7 +44,7 @@ use parking_lot::RwLock;
 use cohesion::{Cohesion, Reach};
 use dictionary::{Dictionary, TermNo};
 use items::Items;
-use postings::Postings;
+use postings::{Posting, Postings};
 use question::Question;
 use terms::Kind;
 use trigrams::Trigrams;
@@ -130,6 +133,9 @@ pub struct Index {
     /// Neighbour reach that a test sets in place of the measured one.
     #[cfg(test)]
     fixed_reach: Option<f32>,
+    /// Whether every item that a question touches is looked at, as a test sets it.
+    #[cfg(test)]
+    exhaustive: bool,
 }
 
 impl Index {
@@ -156,7 +162,8 @@ impl Index {
         }
         let no = self.items.push(item, place, &terms, words);
         for (term, times) in counted(terms) {
-            self.postings.add(term, no, times);
+            let posting = Posting { item: no, times };
+            self.postings.add(term, posting, &self.items);
         }
         self.measure_cohesion(no);
         no
@@ -172,7 +179,7 @@ impl Index {
             self.postings.bury(term);
         }
         if self.postings.want_rewrite() {
-            self.postings.rewrite(|item| self.items.is_live(item));
+            self.postings.rewrite(&self.items);
             self.items.dead_are_unposted();
         }
     }
@@ -189,7 +196,8 @@ impl Index {
             if posted {
                 self.postings.unbury(term);
             } else {
-                self.postings.add(term, item, times);
+                self.postings
+                    .add(term, Posting { item, times }, &self.items);
             }
         }
     }

@@ -1,7 +1,5 @@
 //! Instants on the wire and in the log.
 
-use std::fmt::Write as _;
-
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
@@ -98,8 +96,9 @@ pub(crate) fn write(out: &mut String, at: Timestamp) {
     let (seconds, nanos) = parts(at);
     write_seconds(out, seconds);
     if nanos > 0 {
-        let digits = format!(".{nanos:09}");
-        out.push_str(digits.trim_end_matches('0'));
+        out.push('.');
+        write_digits(out, nanos, 9);
+        out.truncate(out.trim_end_matches('0').len());
     }
     out.push('Z');
 }
@@ -116,7 +115,9 @@ pub(crate) fn full(at: Timestamp) -> String {
     let (seconds, nanos) = parts(at);
     let mut out = String::with_capacity(30);
     write_seconds(&mut out, seconds);
-    let _ = write!(out, ".{nanos:09}Z");
+    out.push('.');
+    write_digits(&mut out, nanos, 9);
+    out.push('Z');
     out
 }
 
@@ -167,16 +168,31 @@ fn civil(seconds: i64) -> DateTime {
 
 fn write_seconds(out: &mut String, seconds: i64) {
     let at = civil(seconds);
-    let _ = write!(
-        out,
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        at.year(),
-        at.month(),
-        at.day(),
-        at.hour(),
-        at.minute(),
-        at.second()
-    );
+    // What is read or what a clock says is of the years 1 to 9999.
+    write_digits(out, at.year().into(), 4);
+    let parts = [
+        ('-', at.month()),
+        ('-', at.day()),
+        ('T', at.hour()),
+        (':', at.minute()),
+        (':', at.second()),
+    ];
+    for (sign, part) in parts {
+        out.push(sign);
+        write_digits(out, part.into(), 2);
+    }
+}
+
+/// Appends the last digits of a number, at most nine of them.
+fn write_digits(out: &mut String, number: i32, count: usize) {
+    let mut digits = [b'0'; 9];
+    let mut left = number.unsigned_abs();
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    let last = digits.get(digits.len() - count..).unwrap_or_default();
+    out.push_str(std::str::from_utf8(last).unwrap_or_default());
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Values, and when two of them are the same.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc, is_nfkc};
@@ -113,14 +113,14 @@ impl fmt::Display for Value {
     }
 }
 
-/// A number as JSON in its shortest form: whole numbers without a point, an exponent only
+/// Appends a number as JSON in its shortest form: whole numbers without a point, an exponent only
 /// for the very large and the very small.
-pub(crate) fn number_text(number: f64) -> String {
+pub(crate) fn write_number(out: &mut String, number: f64) {
     let size = number.abs();
-    match size != 0.0 && !(1e-6..1e21).contains(&size) {
-        true => format!("{number:e}"),
-        false => format!("{number}"),
-    }
+    let _ = match size != 0.0 && !(1e-6..1e21).contains(&size) {
+        true => write!(out, "{number:e}"),
+        false => write!(out, "{number}"),
+    };
 }
 
 /// A number as JSON, whole where it is whole.

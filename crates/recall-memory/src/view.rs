@@ -315,13 +315,20 @@ impl View {
     pub(crate) fn card(&self, pair: &Pair, belief: &Belief) -> Option<Card> {
         let event = pair.events.get(belief.slot as usize)?;
         let mut card = Card::new(self.subject_name(pair), self.predicate_name(pair), event)?;
-        card.replaced = belief
-            .replaced
-            .iter()
-            .flatten()
-            .filter_map(|former| self.former(*former, &card.predicate))
-            .collect();
+        card.replaced = self.replaced(pair, belief);
         Some(card)
+    }
+
+    /// What a belief replaced, as answers show it.
+    pub(crate) fn replaced(&self, pair: &Pair, belief: &Belief) -> Vec<FormerCard> {
+        let Some(replaced) = &belief.replaced else {
+            return Vec::new();
+        };
+        let beside = self.predicate_name(pair);
+        let former = replaced.iter();
+        former
+            .filter_map(|former| self.former(*former, &beside))
+            .collect()
     }
 
     fn former(&self, former: Former, beside: &Arc<str>) -> Option<FormerCard> {

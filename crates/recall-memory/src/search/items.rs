@@ -23,6 +23,8 @@ const NAMED: u8 = 8;
 #[derive(Default)]
 pub(super) struct Items {
     flags: Vec<u8>,
+    /// A bit an item, set while it lives.
+    alive: Vec<u64>,
     norm: Vec<f32>,
     day: Vec<i32>,
     session: Vec<u32>,
@@ -37,6 +39,8 @@ pub(super) struct Items {
     /// The newest live item of each session.
     newest: Vec<ItemNo>,
     live: u32,
+    /// Live items with a live one before them in their session.
+    followers: u32,
     /// Live items a day.
     days: BTreeMap<i32, u32>,
 }
@@ -59,6 +63,7 @@ impl Items {
         let no = no.expect("an index holds fewer than 2^32 - 1 items");
         let author = if item.assistant { ASSISTANT } else { 0 };
         let named = if place.named { NAMED } else { 0 };
+        self.alive.resize(no as usize / 64 + 1, 0);
         self.flags.push(POSTED | author | named);
         self.order.push(place.order);
         self.norm.push(FLOOR + SLOPE * words as f32);
@@ -77,6 +82,7 @@ impl Items {
     pub(super) fn revive(&mut self, item: ItemNo) {
         let at = item as usize;
         self.flags[at] |= LIVE;
+        self.alive[at / 64] |= 1 << (at % 64);
         self.live += 1;
         *self.days.entry(self.day[at]).or_default() += 1;
         let session = self.session[at] as usize;
@@ -89,6 +95,7 @@ impl Items {
         }
         self.previous[at] = before;
         self.next[at] = after;
+        self.followers += u32::from(before != NONE || after != NONE);
         if before != NONE {
             self.next[before as usize] = item;
         }
@@ -103,6 +110,7 @@ impl Items {
     pub(super) fn bury(&mut self, item: ItemNo) {
         let at = item as usize;
         self.flags[at] &= !LIVE;
+        self.alive[at / 64] &= !(1 << (at % 64));
         self.live -= 1;
         if let Some(count) = self.days.get_mut(&self.day[at]) {
             *count -= 1;
@@ -115,6 +123,7 @@ impl Items {
             return;
         }
         let (before, after) = (self.previous[at], self.next[at]);
+        self.followers -= u32::from(before != NONE || after != NONE);
         if before != NONE {
             self.next[before as usize] = after;
         }
@@ -131,6 +140,16 @@ impl Items {
 
     pub(super) fn is_live(&self, item: ItemNo) -> bool {
         self.flags[item as usize] & LIVE != 0
+    }
+
+    /// The bits of those that live, from a word of 64 items on.
+    pub(super) fn alive_from(&self, word: usize) -> &[u64] {
+        self.alive.get(word..).unwrap_or_default()
+    }
+
+    /// Whether any item has a neighbour in its session.
+    pub(super) fn has_neighbours(&self) -> bool {
+        self.followers > 0
     }
 
     pub(super) fn by_assistant(&self, item: ItemNo) -> bool {
@@ -211,6 +230,7 @@ impl Items {
         const DAY: usize = 16;
         const SESSION: usize = size_of::<(Box<str>, u32)>() + 8;
         self.flags.capacity() * COLUMNS
+            + self.alive.capacity() * size_of::<u64>()
             + self.terms.capacity() * size_of::<TermNo>()
             + self.days.len() * DAY
             + self.sessions.capacity() * SESSION

@@ -2,11 +2,13 @@
 
 use std::cmp::Reverse;
 
+use super::best::{Best, Leaders, Ranked};
 use super::cohesion::Reach;
+use super::frequent::{self, Frequent};
 use super::items::NONE;
 use super::proximity::Proximity;
 use super::question::{Question, Wanted};
-use super::scratch::Scratch;
+use super::scratch::{Around, Scratch};
 use super::time::DayRange;
 use super::weight::{in_item, is_common};
 use super::{Filter, Found, Hit, Index, ItemNo};
@@ -14,8 +16,6 @@ use super::{Filter, Found, Hit, Index, ItemNo};
 /// What a term is worth to the item one, two, three places away.
 const TO_LATER: [f32; 3] = [0.60, 0.45, 0.30];
 const TO_EARLIER: [f32; 3] = [0.40, 0.30, 0.20];
-/// What a question about its asker adds to items that the assistant did not write.
-const AUTHOR: f32 = 1.5;
 /// A question whose terms have this share of the items, counted with repetition, is dense.
 const DENSE: usize = 4;
 /// A day before all days, so that a later day is a greater score.
@@ -31,17 +31,18 @@ pub(super) fn best(
     filter: &Filter<'_>,
     scratch: &mut Scratch,
 ) -> Found {
-    scratch.dense = index.is_dense(question);
-    for wanted in &question.wanted {
-        index.spread(wanted, scratch);
-    }
-    let (mut ranked, touched) = index.select(question, limit.max(LOOKED_AT), filter, scratch);
+    let mut best = Best::new(index, question, limit.max(LOOKED_AT), filter);
+    let touched = match index.frequent(question) {
+        Some(ways) => index.look_at_few(question, ways, filter, scratch, &mut best),
+        None => index.look_at_all(question, filter, scratch, &mut best),
+    };
+    let mut ranked = best.into_sorted();
     if !question.pairs.is_empty() {
         index.look_at_order(question, limit, &mut ranked);
     }
     ranked.truncate(limit);
     let hits = ranked.into_iter().map(|ranked| Hit {
-        item: ranked.item,
+        item: ranked.item(),
         score: ranked.score(),
     });
     Found {
@@ -81,14 +82,113 @@ pub(super) fn of_days(
 }
 
 impl Index {
-    /// Offers a term's weight to the items that hold it and to their neighbours.
-    fn spread(&self, wanted: &Wanted, scratch: &mut Scratch) {
-        let common = is_common(wanted.holders, self.items.live());
-        // Of few items every word is held by many; one that two hold is rare there.
-        let rare = wanted.holders <= 2 && self.reach() == Reach::Known;
-        let reach = match (common && !rare, self.reach()) {
-            (true, _) | (false, Reach::Measured(0.0)) => return self.add_each(wanted, scratch),
-            (false, reach) => reach,
+    /// Scores every item that the question touches.
+    fn look_at_all(
+        &self,
+        question: &Question,
+        filter: &Filter<'_>,
+        scratch: &mut Scratch,
+        best: &mut Best<'_>,
+    ) -> u32 {
+        let Scratch { around, totals, .. } = scratch;
+        let postings = question.wanted.iter();
+        let postings = postings.map(|wanted| self.postings.of(wanted.term).len());
+        let written = self.items.written();
+        totals.begin(written, postings.sum::<usize>() > written / DENSE);
+        for wanted in &question.wanted {
+            self.weigh(wanted, around, &mut |item, weight| totals.add(item, weight));
+        }
+        let touched = totals.touched(filter);
+        totals.end(|item, words| best.offer(item, words));
+        touched
+    }
+
+    /// Scores the items that hold a rare term of the question, or lie near to one that does; of the
+    /// others those that may take a place.
+    fn look_at_few(
+        &self,
+        question: &Question,
+        ways: Vec<Option<Frequent<'_>>>,
+        filter: &Filter<'_>,
+        scratch: &mut Scratch,
+        best: &mut Best<'_>,
+    ) -> u32 {
+        let Scratch {
+            around,
+            totals,
+            marked,
+            weights,
+        } = scratch;
+        let mut ends = Vec::with_capacity(ways.len());
+        for (wanted, frequent) in question.wanted.iter().zip(&ways) {
+            if frequent.is_none() {
+                self.weigh(wanted, around, &mut |item, weight| {
+                    weights.push((item, weight));
+                    marked.mark(item);
+                });
+            }
+            ends.push(weights.len());
+        }
+        // Each item gets its weights in the order of the question, whatever way they come: sums of
+        // numbers like these differ with their order.
+        totals.begin(self.items.written(), false);
+        let mut from = 0;
+        for (frequent, end) in ways.iter().zip(ends) {
+            match frequent {
+                None => {
+                    let own = weights.get(from..end).unwrap_or_default();
+                    own.iter().for_each(|(item, own)| totals.add(*item, *own));
+                }
+                Some(frequent) => {
+                    for item in &marked.list {
+                        if let Some(weight) = frequent.in_item(*item, &self.items) {
+                            totals.add(*item, weight);
+                        }
+                    }
+                }
+            }
+            from = end;
+        }
+        weights.clear();
+        let rare = totals.touched(filter);
+        totals.end(|item, words| best.offer(item, words));
+        let mut terms: Vec<_> = ways.into_iter().flatten().collect();
+        let others = frequent::offer(&mut terms, &self.items, marked, filter, best);
+        marked.clear();
+        rare.saturating_add(others)
+    }
+
+    /// The frequent terms of a question in their places, `None` for the others; nothing where it has none
+    /// or the others touch a large part of the items.
+    fn frequent(&self, question: &Question) -> Option<Vec<Option<Frequent<'_>>>> {
+        #[cfg(test)]
+        if self.exhaustive {
+            return None;
+        }
+        let mut rare = 0;
+        let ways = question.wanted.iter().map(|wanted| {
+            let postings = self.postings.of(wanted.term);
+            let around = self.reach_of(wanted).is_some();
+            let blocks = self.postings.blocks(wanted.term).filter(|_| !around);
+            if blocks.is_none() {
+                let each = if around {
+                    1 + TO_LATER.len() + TO_EARLIER.len()
+                } else {
+                    1
+                };
+                rare += postings.len() * each;
+            }
+            blocks.map(|blocks| Frequent::new(wanted, postings, blocks))
+        });
+        let ways: Vec<_> = ways.collect();
+        let few = rare <= self.items.written() / DENSE;
+        (few && ways.iter().any(Option::is_some)).then_some(ways)
+    }
+
+    /// Gives a term's weight to the items that hold it and to their neighbours.
+    fn weigh(&self, wanted: &Wanted, around: &mut Around, give: &mut impl FnMut(ItemNo, f32)) {
+        let Some(reach) = self.reach_of(wanted) else {
+            return self.weigh_each(wanted, give);
         };
         for &posting in self.postings.of(wanted.term) {
             let item = posting.item;
@@ -96,25 +196,39 @@ impl Index {
                 continue;
             }
             let weight = in_item(wanted.weight, posting.times, self.items.norm(item));
-            scratch.put(item, weight);
-            self.spread_around(item, reach, weight, scratch);
+            around.put(item, weight);
+            self.spread_around(item, reach, weight, around);
         }
-        scratch.end_term();
+        around.end_term(give);
     }
 
-    /// Adds a term's weight to the items that hold it. Where neighbours count nothing, an item gets
+    /// How far a term counts for neighbours; `None` where it does not.
+    fn reach_of(&self, wanted: &Wanted) -> Option<Reach> {
+        if !self.items.has_neighbours() {
+            return None;
+        }
+        let common = is_common(wanted.holders, self.items.live());
+        // Of few items every word is held by many; one that two hold is rare there.
+        let rare = wanted.holders <= 2 && self.reach() == Reach::Known;
+        match (common && !rare, self.reach()) {
+            (true, _) | (false, Reach::Measured(0.0)) => None,
+            (false, reach) => Some(reach),
+        }
+    }
+
+    /// Gives a term's weight to the items that hold it. Where neighbours count nothing, an item gets
     /// one weight a term, so there is no best to be found first.
-    fn add_each(&self, wanted: &Wanted, scratch: &mut Scratch) {
+    fn weigh_each(&self, wanted: &Wanted, give: &mut impl FnMut(ItemNo, f32)) {
         for &posting in self.postings.of(wanted.term) {
             let item = posting.item;
             if self.items.is_live(item) {
                 let weight = in_item(wanted.weight, posting.times, self.items.norm(item));
-                scratch.add(item, weight);
+                give(item, weight);
             }
         }
     }
 
-    fn spread_around(&self, item: ItemNo, reach: Reach, weight: f32, scratch: &mut Scratch) {
+    fn spread_around(&self, item: ItemNo, reach: Reach, weight: f32, scratch: &mut Around) {
         let (weight, all) = match reach {
             Reach::Measured(reach) => (reach * weight, true),
             Reach::Known => (weight, false),
@@ -142,57 +256,16 @@ impl Index {
         }
     }
 
-    /// The best `room` candidates that may take a place, best first, and how many were counted;
-    /// clears the scores.
-    fn select(
-        &self,
-        question: &Question,
-        room: usize,
-        filter: &Filter<'_>,
-        scratch: &mut Scratch,
-    ) -> (Vec<Ranked>, u32) {
-        let mut best = Best::new(room, question);
-        let touched = scratch.touched(filter.counted);
-        let offer = |best: &mut Best, item, words| {
-            let score = self.with_priors(item, words, question);
-            let candidate = Ranked::new(score, self.items.place(item));
-            if best.wants(candidate) && filter.keeps(item) {
-                best.push(candidate);
-            }
-        };
-        if scratch.dense {
-            for (item, words) in (0..).zip(&scratch.total) {
-                if *words > best.least_words {
-                    offer(&mut best, item, *words);
-                }
-            }
-            scratch.total.fill(0.0);
-        } else {
-            for item in scratch.candidates.drain(..) {
-                let words = std::mem::take(&mut scratch.total[item as usize]);
-                offer(&mut best, item, words);
-            }
-        }
-        (best.into_sorted(), touched)
-    }
-
-    /// Whether the question's terms touch a large part of the items.
-    fn is_dense(&self, question: &Question) -> bool {
-        let postings = question.wanted.iter();
-        let postings = postings.map(|wanted| self.postings.of(wanted.term).len());
-        postings.sum::<usize>() > self.items.written() / DENSE
-    }
-
     /// Adds to the best items, in order, what the closeness of their words is worth.
     fn look_at_order(&self, question: &Question, limit: usize, ranked: &mut [Ranked]) {
         let mut proximity = Proximity::new(&question.pairs);
         let most = proximity.most();
-        let mut leaders = Best::new(limit, question);
+        let mut leaders = Leaders::new(limit);
         for candidate in ranked.iter_mut().take(LOOKED_AT) {
-            let (item, score) = (candidate.item, candidate.score());
+            let (item, score) = (candidate.item(), candidate.score());
             let place = self.items.place(item);
             // Nothing behind it can gain its way among those that will be returned.
-            if !leaders.wants(Ranked::new(score + most, place)) {
+            if !leaders.want(Ranked::new(score + most, place)) {
                 break;
             }
             let gain = proximity.of(self.items.terms(item));
@@ -200,143 +273,5 @@ impl Index {
             leaders.push(*candidate);
         }
         ranked.sort_unstable();
-    }
-
-    fn with_priors(&self, item: ItemNo, words: f32, question: &Question) -> f32 {
-        let mut score = words;
-        if !question.days.is_empty() {
-            let day = self.items.day(item);
-            if let Ok(at) = question.days.binary_search_by_key(&day, |&(day, _)| day) {
-                score += question.days[at].1;
-            }
-        }
-        if question.personal && !self.items.by_assistant(item) {
-            score *= AUTHOR;
-        }
-        score
-    }
-}
-
-/// Keeps the best of many: up to twice the room is taken in, then all but the best are dropped.
-struct Best {
-    room: usize,
-    found: Vec<Ranked>,
-    /// What does not beat it has no place.
-    worst: Option<Ranked>,
-    /// Words that are worth no more cannot beat it, whatever else an item has.
-    least_words: f32,
-    /// The most that priors multiply by, and add before that.
-    priors: (f32, f32),
-}
-
-impl Best {
-    fn new(room: usize, question: &Question) -> Self {
-        let factor = if question.personal { AUTHOR } else { 1.0 };
-        let gains = question.days.iter().map(|&(_, gain)| gain);
-        Self {
-            room,
-            found: Vec::with_capacity(room.min(LOOKED_AT) * 2),
-            worst: None,
-            least_words: 0.0,
-            priors: (factor, gains.fold(0.0, f32::max)),
-        }
-    }
-
-    fn wants(&self, candidate: Ranked) -> bool {
-        self.worst.is_none_or(|worst| candidate < worst)
-    }
-
-    fn push(&mut self, candidate: Ranked) {
-        self.found.push(candidate);
-        if self.found.len() >= self.room.saturating_mul(2) {
-            self.drop_rest();
-        }
-    }
-
-    fn drop_rest(&mut self) {
-        if self.room > 0 && self.found.len() > self.room {
-            self.found.select_nth_unstable(self.room - 1);
-            self.found.truncate(self.room);
-            self.worst = self.found.last().copied();
-            self.least_words = self
-                .worst
-                .map_or(0.0, |worst| self.words_for(worst.score()));
-        }
-    }
-
-    /// A little less than the words that a score takes at least.
-    fn words_for(&self, score: f32) -> f32 {
-        const ROUNDING: f32 = 0.999;
-        let (factor, gain) = self.priors;
-        ((score * ROUNDING) / factor - gain).max(0.0)
-    }
-
-    fn into_sorted(mut self) -> Vec<Ranked> {
-        self.drop_rest();
-        self.found.sort_unstable();
-        self.found
-    }
-}
-
-/// An item with its score; the better one is less. One number first, because most of a search for
-/// the best is comparing: the score turned round so that more is less, then the order of the item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Ranked {
-    key: u64,
-    item: ItemNo,
-}
-
-impl Ranked {
-    fn new(score: f32, (order, item): (u32, ItemNo)) -> Self {
-        let key = u64::from(!ascending(score)) << 32 | u64::from(order);
-        Self { key, item }
-    }
-
-    fn score(self) -> f32 {
-        let bits = !((self.key >> 32) as u32);
-        f32::from_bits(if bits & SIGN == 0 {
-            !bits
-        } else {
-            bits & !SIGN
-        })
-    }
-}
-
-const SIGN: u32 = 1 << 31;
-
-/// A number whose order is that of [`f32::total_cmp`].
-fn ascending(score: f32) -> u32 {
-    let bits = score.to_bits();
-    if bits & SIGN == 0 { bits | SIGN } else { !bits }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_better_score_is_less_and_then_the_earlier_order() {
-        let scores = [
-            f32::INFINITY,
-            3.5,
-            3.25,
-            1e-40,
-            0.0,
-            -0.0,
-            -1.0,
-            f32::NEG_INFINITY,
-        ];
-        let ranked: Vec<_> = scores
-            .iter()
-            .flat_map(|&score| {
-                let places = [(7, 9), (u32::MAX - 1, 2), (u32::MAX - 1, 3)];
-                places.map(|place| Ranked::new(score, place))
-            })
-            .collect();
-        assert!(ranked.is_sorted_by(|a, b| a < b), "{ranked:?}");
-        for (pair, score) in ranked.chunks(3).zip(scores) {
-            assert_eq!(pair[0].score().to_bits(), score.to_bits());
-            assert_eq!([pair[0].item, pair[1].item, pair[2].item], [9, 2, 3]);
-        }
     }
 }

@@ -2,4 +2,5 @@ mod behaviour;
 mod languages;
 mod properties;
 mod reference;
+mod skipping;
 mod synthetic;

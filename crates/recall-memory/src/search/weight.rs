@@ -1,5 +1,8 @@
 //! What a term is worth.
 
+/// What the weight of a term grows to at most, by its inverse document frequency.
+const SATURATION: f32 = 2.2;
+
 /// Inverse document frequency of a term held by `holders` of `items`.
 pub(super) fn idf(holders: u32, items: u32) -> f32 {
     let (holders, items) = (f64::from(holders), f64::from(items));
@@ -8,9 +11,18 @@ pub(super) fn idf(holders: u32, items: u32) -> f32 {
 
 /// Weight of a term in one item, saturating with its count, less in longer items.
 pub(super) fn in_item(weight: f32, times: u16, norm: f32) -> f32 {
-    const SATURATION: f32 = 2.2;
     let times = f32::from(times);
     weight * SATURATION * times / (times + norm)
+}
+
+/// What part of the most that a term may weigh it weighs in one item, but for rounding.
+pub(super) fn share(times: u16, norm: f32) -> f32 {
+    in_item(1.0 / SATURATION, times, norm)
+}
+
+/// What a term weighs in an item with this share, but for rounding.
+pub(super) fn of_share(weight: f32, share: f32) -> f32 {
+    weight * SATURATION * share
 }
 
 /// Whether more than a fifth of the items hold the term: such a term says nothing of neighbours.

@@ -160,7 +160,7 @@ fn write(json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief, at: Tim
     };
     let outdated = find.outdated(pair, belief.slot);
     let rest = outdated.as_ref().and_then(|it| it.rest.clone());
-    let elsewhere = elsewhere(find, pair, &card);
+    let elsewhere = elsewhere(find, pair, &card.value);
     json.object(|json| {
         json.key("text")
             .string(&rest.unwrap_or_else(|| card.sentence()));

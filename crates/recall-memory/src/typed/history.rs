@@ -74,7 +74,7 @@ pub(crate) fn parse_history(args: Args) -> Result<History, Error> {
         pair,
         limit: limit.transpose()?,
         listing,
-        cursor: cursor(&mut fields, listing)?,
+        cursor: cursor(&mut fields, || listing)?,
     })
 }
 

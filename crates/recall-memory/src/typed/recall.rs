@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::answer::{Answer, Coverage, EmptyReason, count};
 use crate::args::{Args, Fields};
-use crate::card::{Card, FormerCard};
+use crate::card::{FormerCard, Row};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fold::Belief;
@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use crate::page::{Cursor, Listing, Skip};
 use crate::time;
-use crate::value::name_key;
+use crate::value::{Value, name_key};
 use crate::view::{Find, Pair, Texts, View, Wanted};
 
 /// Rows, what they were taken from, and the last of them if more follow.
@@ -29,7 +29,6 @@ pub(crate) struct Recall {
     as_of: Option<Timestamp>,
     min_confidence: f64,
     limit: u32,
-    listing: Listing,
     cursor: Option<Cursor>,
     with_sources: bool,
     after: Option<Timestamp>,
@@ -78,18 +77,6 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
         fields.instant("observed_after")?,
         fields.instant("observed_before")?,
     );
-    // A name in another spelling, or a confidence written otherwise, asks for the same.
-    let name = |name: &Option<String>| name.as_deref().map(name_key);
-    let instant = |at: Option<Timestamp>| at.map(|at| at.to_string());
-    let said = [
-        name(&subject),
-        name(&predicate),
-        instant(as_of),
-        instant(after),
-        instant(before),
-        Some(min_confidence.to_string()),
-    ];
-    let listing = Listing::of("recall", &said.each_ref().map(Option::as_deref));
     let searches = query.is_some() && (subject.is_none() || predicate.is_none());
     if fields.has("cursor") && searches {
         return Err(fields.fault(
@@ -97,24 +84,27 @@ pub(crate) fn parse(args: Args) -> Result<Recall, Error> {
             "goes with a subject or a predicate: a search has one page",
         ));
     }
-    let cursor = cursor(&mut fields, listing)?;
-    Ok(Recall {
+    let mut recall = Recall {
         subject,
         predicate,
         query,
         as_of,
         min_confidence,
         limit,
-        listing,
-        cursor,
+        cursor: None,
         with_sources: fields.flag("with_sources")?.unwrap_or(false),
         after,
         before,
-    })
+    };
+    recall.cursor = cursor(&mut fields, || recall.listing())?;
+    Ok(recall)
 }
 
 /// Where a listing is to go on.
-pub(crate) fn cursor(fields: &mut Fields, listing: Listing) -> Result<Option<Cursor>, Error> {
+pub(crate) fn cursor(
+    fields: &mut Fields,
+    listing: impl FnOnce() -> Listing,
+) -> Result<Option<Cursor>, Error> {
     const LONGEST: usize = 64;
     match fields
         .string("cursor", LONGEST)?
@@ -122,7 +112,7 @@ pub(crate) fn cursor(fields: &mut Fields, listing: Listing) -> Result<Option<Cur
         .map(Cursor::parse)
     {
         None => Ok(None),
-        Some(Some(cursor)) if cursor.listing == listing => Ok(Some(cursor)),
+        Some(Some(cursor)) if cursor.listing == listing() => Ok(Some(cursor)),
         Some(Some(_)) => Err(fields.fault(
             "cursor",
             "is of another listing: it goes with the request that gave it, all else alike",
@@ -139,6 +129,22 @@ struct Scope {
 }
 
 impl Recall {
+    /// What a cursor must be of to go on with this.
+    fn listing(&self) -> Listing {
+        // A name in another spelling, or a confidence written otherwise, asks for the same.
+        let name = |name: &Option<String>| name.as_deref().map(name_key);
+        let instant = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        let said = [
+            name(&self.subject),
+            name(&self.predicate),
+            instant(self.as_of),
+            instant(self.after),
+            instant(self.before),
+            Some(self.min_confidence.to_string()),
+        ];
+        Listing::of("recall", &said.each_ref().map(Option::as_deref))
+    }
+
     /// The words that are searched, where any are.
     pub(crate) fn question(&self) -> Option<&str> {
         let whole_pair = self.subject.is_some() && self.predicate.is_some();
@@ -197,6 +203,11 @@ impl Recall {
         let view = find.view;
         let limit = self.limit as usize;
         let (mut found, mut last) = (Vec::new(), None);
+        let cursor = |(pair, slot)| Cursor {
+            pair,
+            slot,
+            listing: self.listing(),
+        };
         let (mut in_scope, mut considered, mut skipped) = (0, 0, 0);
         let mut skip = Skip::to(self.cursor);
         for no in scope.pairs(view) {
@@ -213,26 +224,20 @@ impl Recall {
                 if place < before {
                     skipped += 1;
                 } else if found.len() < limit {
-                    let slot = belief.since;
-                    let listing = self.listing;
-                    last = Some(Cursor {
-                        pair: no,
-                        slot,
-                        listing,
-                    });
+                    last = Some((no, belief.since));
                     found.push((pair, belief.clone()));
                 } else if self.is_plain() && self.as_of.is_none() {
                     // What is left need not be looked at to be counted.
                     let held = scope.held(view);
                     let coverage = Coverage::of_page(held, held, skipped, count(limit));
-                    return (found, coverage, last);
+                    return (found, coverage, last.map(cursor));
                 }
             }
         }
         let shown = count(found.len());
         let coverage = Coverage::of_page(count(in_scope), considered, skipped, shown);
         let more = coverage.left_out > 0;
-        (found, coverage, last.filter(|_| more))
+        (found, coverage, last.filter(|_| more).map(cursor))
     }
 
     fn by_words<'v>(
@@ -281,13 +286,17 @@ impl Recall {
     }
 
     fn write(&self, json: &mut Json, find: &Find<'_>, pair: &Pair, belief: &Belief, at: Timestamp) {
-        let Some(mut card) = find.view.card(pair, belief) else {
-            return;
-        };
-        card.elsewhere = elsewhere(find, pair, &card);
+        let view = find.view;
+        let subject = view.subject(pair.subject).map_or("", |it| &*it.name);
+        let predicate = view.predicate(pair.predicate).map_or("", |it| &*it.name);
+        let event = pair.event(belief.slot);
+        let stated = event.and_then(|event| Some((event, event.value.as_ref()?)));
+        let Some((event, value)) = stated else { return };
         json.object(|json| {
-            card.write(json);
-            json.key("days_ago").int(time::days(card.observed, at));
+            Row::new(subject, predicate, event, value).write(json);
+            FormerCard::list(&view.replaced(pair, belief), "replaced", json);
+            FormerCard::list(&elsewhere(find, pair, value), "elsewhere", json);
+            json.key("days_ago").int(time::days(event.observed, at));
             if let Some(outdated) = find.outdated(pair, belief.slot) {
                 outdated.write(json);
             }
@@ -349,11 +358,12 @@ impl Scope {
 }
 
 /// The subject's beliefs under other predicates that hold the same value.
-pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, card: &Card) -> Vec<FormerCard> {
+pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, value: &Value) -> Vec<FormerCard> {
     let view = find.view;
-    if view.is_note(pair) || !view.maybe_elsewhere(pair.subject, &card.value) {
+    if view.is_note(pair) || !view.maybe_elsewhere(pair.subject, value) {
         return Vec::new();
     }
+    let own = view.predicate_name(pair);
     let pairs = view
         .subject(pair.subject)
         .map_or(&[][..], |subject| &subject.pairs);
@@ -363,11 +373,8 @@ pub(crate) fn elsewhere(find: &Find<'_>, pair: &Pair, card: &Card) -> Vec<Former
         .filter(|(_, other)| other.predicate != pair.predicate && !view.is_note(other))
         .filter_map(|(no, other)| {
             let believed = find.believed(no, other);
-            let belief = believed.find(&card.value, |slot| other.event(slot))?;
-            Some(FormerCard::beside(
-                &view.card(other, belief)?,
-                &card.predicate,
-            ))
+            let belief = believed.find(value, |slot| other.event(slot))?;
+            Some(FormerCard::beside(&view.card(other, belief)?, &own))
         })
         .collect()
 }

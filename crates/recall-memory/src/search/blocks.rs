@@ -1,0 +1,214 @@
+//! The items of a frequent term as bits: what lets a search count them, and pass over those that
+//! cannot reach the page, without looking at each.
+
+use super::ItemNo;
+use super::items::Items;
+use super::postings::Posting;
+use super::weight::share;
+
+/// Words of 64 items in a block.
+pub(super) const WORDS: usize = if cfg!(test) { 2 } else { 32 };
+/// Items that a block is about, whether they hold the term or not.
+pub(super) const ITEMS: usize = WORDS * 64;
+
+/// The blocks of one term, from the first item of the index to the last that holds the term.
+///
+/// A posting of a removed item stays in here as it stays in the list, so that the place of an item's
+/// bit among the bits is the place of its posting in the list.
+#[derive(Default)]
+pub(super) struct Blocks(Vec<Block>);
+
+/// Which items of one block hold a term, and at most how much of it.
+#[derive(Clone)]
+pub(super) struct Block {
+    /// Those that hold the term.
+    held: [u64; WORDS],
+    /// Those that hold it more than once.
+    again: [u64; WORDS],
+    /// How many of the block stand before each word.
+    before: [u16; WORDS],
+    /// How many stand in earlier blocks.
+    start: u32,
+    most: Most,
+}
+
+/// What no item of a block has a greater share of its words in a term than.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Most {
+    /// Of those that hold the term once.
+    pub(super) once: f32,
+    /// Of all.
+    pub(super) all: f32,
+}
+
+impl Blocks {
+    pub(super) fn of(postings: &[Posting], items: &Items) -> Self {
+        let mut blocks = Self::default();
+        for (at, posting) in (0..).zip(postings) {
+            blocks.insert(*posting, at, items);
+        }
+        blocks.0.shrink_to_fit();
+        blocks
+    }
+
+    /// Notes a posting that was put into a list of `others`.
+    pub(super) fn insert(&mut self, posting: Posting, others: u32, items: &Items) {
+        let (no, at) = place(posting.item);
+        if self.0.len() <= no {
+            // Doubling would leave half of the room empty.
+            let wanted = no + 1 - self.0.len();
+            self.0.reserve_exact(wanted.max(self.0.len() / 8));
+            self.0.resize(no + 1, Block::behind(others));
+        }
+        let Some([block, later @ ..]) = self.0.get_mut(no..) else {
+            return;
+        };
+        block.insert(posting, at, items);
+        later.iter_mut().for_each(|block| block.start += 1);
+    }
+
+    pub(super) fn get(&self, no: usize) -> Option<&Block> {
+        self.0.get(no)
+    }
+
+    /// Where the posting of an item stands in the list, if it holds the term.
+    pub(super) fn find(&self, item: ItemNo) -> Option<usize> {
+        let (no, at) = place(item);
+        let block = self.0.get(no)?;
+        block.holds(at).then(|| block.posting(at))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Block>()
+    }
+}
+
+impl Block {
+    /// An empty one behind so many postings.
+    pub(super) const fn behind(start: u32) -> Self {
+        Self {
+            held: [0; WORDS],
+            again: [0; WORDS],
+            before: [0; WORDS],
+            start,
+            most: Most {
+                once: 0.0,
+                all: 0.0,
+            },
+        }
+    }
+
+    fn insert(&mut self, posting: Posting, at: usize, items: &Items) {
+        let (word, bit) = (at / 64, 1 << (at % 64));
+        let share = share(posting.times, items.norm(posting.item));
+        self.most.all = self.most.all.max(share);
+        self.held[word] |= bit;
+        if posting.times > 1 {
+            self.again[word] |= bit;
+        } else {
+            self.most.once = self.most.once.max(share);
+        }
+        self.before[word + 1..].iter_mut().for_each(|it| *it += 1);
+    }
+
+    pub(super) fn held(&self) -> &[u64; WORDS] {
+        &self.held
+    }
+
+    pub(super) fn again(&self) -> &[u64; WORDS] {
+        &self.again
+    }
+
+    pub(super) fn most(&self) -> Most {
+        self.most
+    }
+
+    pub(super) fn holds(&self, at: usize) -> bool {
+        self.held[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    pub(super) fn holds_again(&self, at: usize) -> bool {
+        self.again[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    /// Whether an item holds the term, and twice whether it holds it again.
+    pub(super) fn bits(&self, at: usize) -> usize {
+        let (word, bit) = (at / 64, at % 64);
+        let bits = (self.held[word] >> bit & 1) | (self.again[word] >> bit & 1) << 1;
+        bits as usize
+    }
+
+    /// The place in the list of the posting of an item that holds the term.
+    pub(super) fn posting(&self, at: usize) -> usize {
+        let (word, bit) = (at / 64, 1_u64 << (at % 64));
+        let beside = (self.held[word] & (bit - 1)).count_ones();
+        self.start as usize + usize::from(self.before[word]) + beside as usize
+    }
+}
+
+/// The block of an item and its place in there.
+pub(super) fn place(item: ItemNo) -> (usize, usize) {
+    let item = item as usize;
+    (item / ITEMS, item % ITEMS)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::search::{NewItem, Place};
+
+    /// Items of so many words.
+    fn items(lengths: &[usize]) -> Items {
+        let mut items = Items::default();
+        for (order, words) in (0..).zip(lengths) {
+            let item = NewItem {
+                text: "",
+                speaker: None,
+                assistant: false,
+                session: None,
+                observed_at: Timestamp::UNIX_EPOCH,
+            };
+            let named = false;
+            items.push(&item, Place { order, named }, &[], *words);
+        }
+        items
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_follow_a_list_whatever_the_order_of_its_making(
+            held in proptest::collection::btree_map(0..4 * ITEMS as u32, 1..4_u16, 0..200),
+            lengths in proptest::collection::vec(1..30_usize, 4 * ITEMS),
+            shuffled in any::<proptest::sample::Index>(),
+        ) {
+            let items = items(&lengths);
+            let postings: Vec<Posting> = held
+                .iter()
+                .map(|(item, times)| Posting { item: *item, times: *times })
+                .collect();
+            let whole = Blocks::of(&postings, &items);
+            // The same, with a part of the list put in later.
+            let mut grown = Blocks::default();
+            let at = if postings.is_empty() { 0 } else { shuffled.index(postings.len()) };
+            for (others, posting) in (0..).zip(postings.iter().skip(at).chain(&postings[..at])) {
+                grown.insert(*posting, others, &items);
+            }
+            for blocks in [&whole, &grown] {
+                for item in 0..4 * ITEMS as u32 {
+                    let expected = postings.iter().position(|posting| { posting.item } == item);
+                    prop_assert_eq!(blocks.find(item), expected);
+                    let (no, at) = place(item);
+                    let Some(block) = blocks.get(no) else { continue };
+                    let times = held.get(&item).copied().unwrap_or(0);
+                    prop_assert_eq!((block.holds(at), block.holds_again(at)), (times > 0, times > 1));
+                    let share = share(times, items.norm(item));
+                    prop_assert!(share <= block.most().all);
+                    prop_assert!(times != 1 || share <= block.most().once);
+                }
+            }
+        }
+    }
+}
