@@ -496,6 +496,7 @@ def test_a_briefing_that_is_written_back_becomes_belief(typed):
     assert refused.status == 400 and "evidence" in refused.message, refused.body
     # Whoever sends it as a text alone asks to keep that text; nothing is stated by it, however often it comes.
     again = typed.ok("remember", text=briefing, statements=[])
-    assert again["episode"]["already_known"] is True and again["results"] == [], again
+    kept = [(result["stored"]["predicate"], result["already_known"]) for result in again["results"]]
+    assert again["episode"]["already_known"] is True and kept == [("note", True)], again
     assert [event["value"] for event in typed.ok("history", **EDITOR)] == ["helix"]
     assert sorted(row["predicate"] for row in typed.ok("recall", subject="user")) == ["note", "prefers_editor"]
