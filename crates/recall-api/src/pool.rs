@@ -19,6 +19,11 @@ const BURST: Duration = Duration::from_millis(100);
 /// the rest is told at once to come back (the rule of CoDel, with a time-out for its drops).
 const STANDING_WAIT: Duration = Duration::from_millis(20);
 
+/// How long nobody may have been sent away before a queue counts as a burst again. While more comes in
+/// than can be done, a place is free for a moment whenever the queue was shed, and whoever came just
+/// then would wait behind all who came with it.
+const CALM: Duration = Duration::from_secs(1);
+
 /// A number of places and a number of those who may wait for one.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
@@ -30,7 +35,11 @@ pub(crate) struct Pool {
     began: Instant,
     /// When a place was last found free, in milliseconds from `began`.
     free_at: Arc<AtomicU64>,
+    /// When somebody was last sent away, by the same count; [`NEVER`] if nobody was.
+    shed_at: Arc<AtomicU64>,
 }
+
+const NEVER: u64 = u64::MAX;
 
 impl Pool {
     /// Whoever finds no place waits up to five seconds.
@@ -42,6 +51,7 @@ impl Pool {
             standing_wait: MAX_WAIT,
             began: Instant::now(),
             free_at: Arc::default(),
+            shed_at: Arc::new(AtomicU64::new(NEVER)),
         }
     }
 
@@ -59,13 +69,15 @@ impl Pool {
     ///
     /// 503 `overloaded` if too many wait already, or for too long.
     pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let now = self.began.elapsed().as_millis();
-        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        let now = self.now();
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             self.free_at.store(now, Ordering::Relaxed);
             return Ok(place);
         }
-        let full = || ApiError::overloaded("too many requests of this kind are under way");
+        let full = || {
+            self.shed_at.store(self.now(), Ordering::Relaxed);
+            ApiError::overloaded("too many requests of this kind are under way")
+        };
         let _waiting = self.waiting.try_acquire().map_err(|_| full())?;
         let place = Arc::clone(&self.places).acquire_owned();
         match tokio::time::timeout(self.patience(now), place).await {
@@ -76,11 +88,21 @@ impl Pool {
 
     /// How long one may wait who comes at `now`.
     fn patience(&self, now: u64) -> Duration {
-        let stands = now.saturating_sub(self.free_at.load(Ordering::Relaxed));
-        match Duration::from_millis(stands) > BURST {
+        let since = |at: &AtomicU64| {
+            let at = at.load(Ordering::Relaxed);
+            (at != NEVER).then(|| Duration::from_millis(now.saturating_sub(at)))
+        };
+        let stands = since(&self.free_at).is_some_and(|free| free > BURST);
+        let sheds = since(&self.shed_at).is_some_and(|shed| shed < CALM);
+        match stands || sheds {
             true => self.standing_wait,
             false => self.max_wait,
         }
+    }
+
+    /// Milliseconds from when the pool was made.
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(NEVER - 1)
     }
 }
 
@@ -158,7 +180,12 @@ mod tests {
         drop(held);
         let (refused, _) = in_the_burst.await.expect("no panic");
         assert!(!refused, "whoever came before the queue stood has its turn");
+        // A place was free for a moment, as it is again and again under a load that lasts.
+        let held = pool.enter().await.expect("a place is free");
+        assert_eq!(waited(pool.clone()).await, (true, STANDING_WAIT));
+        drop(held);
         // The load has ended: the next burst is borne again.
+        tokio::time::sleep(CALM).await;
         let _held = pool.enter().await.expect("a place is free");
         assert_eq!(waited(pool.clone()).await, (true, MAX_WAIT));
     }
