@@ -28,6 +28,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 
+use crate::image::SHIPPED;
 use crate::shell::{cargo, output, run as run_command, say, scratch};
 use crate::{python, test};
 use compare::{Asked, Comparison};
@@ -287,14 +288,9 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
 /// Builds what ships by itself, so that no part of it is built as the other programs need it.
 fn build() -> anyhow::Result<()> {
     let release = ["build", "--quiet", "--release"];
+    let beside = ["--package=recall-testkit", "--bins"];
     for parts in [
-        &[
-            "--package=recall-server",
-            "--package=recall-cli",
-            "--package=recall-testkit",
-            "--bins",
-            "--features=recall-server/jemalloc",
-        ][..],
+        &[&SHIPPED[..], &beside].concat()[..],
         &[
             "--package=recall-store-embedded",
             "--package=recall-keys",

@@ -93,17 +93,19 @@ fn build(engine: &str) -> anyhow::Result<()> {
     run_command(command(engine).args(["image", "ls", SERVER]))
 }
 
+/// What cargo builds of what ships, as the Dockerfile has it too.
+pub(crate) const SHIPPED: [&str; 3] = [
+    "--package=recall-server",
+    "--package=recall-cli",
+    "--features=recall-server/jemalloc",
+];
+
 /// Release programs for this machine.
 pub(crate) fn release() -> anyhow::Result<PathBuf> {
-    let shipped = [
-        "--package=recall-server",
-        "--package=recall-cli",
-        "--features=recall-server/jemalloc",
-    ];
     run_command(
         cargo()
             .args(["build", "--release", "--locked", "--quiet"])
-            .args(shipped),
+            .args(SHIPPED),
     )?;
     Ok(target().join("release"))
 }

@@ -4,7 +4,7 @@ mod request;
 mod server;
 
 pub use request::{Request, requests};
-pub use server::{Answer, Server, Story};
+pub use server::{Answer, Server, Story, config};
 
 /// Runs `task` on this thread alone, and ends with it whatever it left running: an input replays, and
 /// the next one finds nothing of it.

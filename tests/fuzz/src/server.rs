@@ -44,8 +44,8 @@ impl Server {
         let store = Arc::clone(store);
         let clock = Arc::new(ManualClock::new(now()));
         let metrics = recall_keys::Metrics::register(&mut Exposition::default());
-        let config = recall_keys::Config::default();
-        let keys = Keys::new(store.clone(), clock.clone(), config, Vec::new(), metrics);
+        let limits = recall_keys::Config::default();
+        let keys = Keys::new(store.clone(), clock.clone(), limits, Vec::new(), metrics);
         let spec = Spec {
             reach: Reach::Namespace(namespace.parse().expect("a namespace")),
             agent: None,
@@ -54,7 +54,7 @@ impl Server {
             ttl: None,
         };
         let key = keys.mint(spec).await.expect("a key").key;
-        let memory = Memory::new(store.clone(), clock.clone(), config_of(surface));
+        let memory = Memory::new(store.clone(), clock.clone(), config(surface));
         let agents = Agents::new(store, memory.clone(), clock, Arc::new(Alive));
         let api = Api::from(Services {
             names_namespaces: false,
@@ -108,7 +108,8 @@ impl Server {
 }
 
 /// The settings of a server on `surface`.
-fn config_of(surface: Surface) -> Config {
+#[must_use]
+pub fn config(surface: Surface) -> Config {
     Config {
         surface,
         registry: Registry::open(),

@@ -3,12 +3,11 @@
 #![no_main]
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use recall_fuzz::run;
-use recall_memory::{Args, Config, Error, Memory, Operation, Quota, Registry, Surface, Writer};
+use recall_fuzz::{config, run};
+use recall_memory::{Args, Error, Memory, Operation, Surface, Writer};
 use recall_store::{ManualClock, MemoryStore};
 use serde_json::json;
 
@@ -53,19 +52,7 @@ fuzz_target!(|input: (i64, u8, &str)| {
     run(async {
         let store = Arc::new(MemoryStore::new());
         let clock = Arc::new(ManualClock::new(now));
-        let memory = |surface| {
-            Memory::new(
-                store.clone(),
-                clock.clone(),
-                Config {
-                    surface,
-                    registry: Registry::open(),
-                    view_memory: 64 * 1024 * 1024,
-                    freshness: Duration::ZERO,
-                    quota: Quota::default(),
-                },
-            )
-        };
+        let memory = |surface| Memory::new(store.clone(), clock.clone(), config(surface));
         let (ns, writer) = (
             "team:a".parse().expect("a namespace"),
             Writer {

@@ -9,11 +9,11 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::ground::{DEPLOY, Ground};
+use super::ground::{Ground, deployed};
 use super::pods::{POLICIES, SANDBOX, pod_of, token_of};
 use super::report::Report;
 use super::rights;
-use crate::shell::{root, target};
+use crate::shell::target;
 
 /// A fault of a pod that only its manifest makes.
 struct Planted {
@@ -179,8 +179,7 @@ fn checks(findings: &Value) -> impl Iterator<Item = &Value> {
 
 /// A sandbox like the one of the story, with a fault in it, for as long as it takes to look at it.
 fn planted(ground: &Ground, fault: &Planted) -> anyhow::Result<()> {
-    let path = root().join(DEPLOY).join("manifests/30-sandbox.yaml");
-    let path = path.display().to_string();
+    let path = deployed("manifests/30-sandbox.yaml");
     let sound = ground.done(&[
         "create",
         "--dry-run=client",

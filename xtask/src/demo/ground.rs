@@ -45,14 +45,14 @@ impl Ground {
 
     /// Applies a file of the demo's folder.
     pub(super) fn apply(&self, file: &str) -> anyhow::Result<()> {
-        let path = root().join(DEPLOY).join(file).display().to_string();
+        let path = deployed(file);
         self.done(&["apply", "--server-side", "--filename", &path])
             .map(drop)
     }
 
     /// Deletes what a file of the deployment makes.
     pub(super) fn remove(&self, file: &str) -> anyhow::Result<()> {
-        let path = root().join(DEPLOY).join(file).display().to_string();
+        let path = deployed(file);
         self.done(&["delete", "--filename", &path]).map(drop)
     }
 
@@ -167,7 +167,7 @@ impl Ground {
     /// The official client of agent-sandbox.
     pub(super) fn claims(&self, command: &str, name: &str) -> anyhow::Result<Value> {
         let environment = python::environment(CLAIM_PACKAGES)?;
-        let script = root().join(DEPLOY).join("claims.py");
+        let script = deployed("claims.py");
         let mut python = python::python(&environment);
         python
             .env("KUBECONFIG", &self.kubeconfig)
@@ -175,4 +175,9 @@ impl Ground {
             .args([command, name]);
         Ok(serde_json::from_str(&output(&mut python)?)?)
     }
+}
+
+/// The path of a file of the deployment.
+pub(super) fn deployed(file: &str) -> String {
+    root().join(DEPLOY).join(file).display().to_string()
 }

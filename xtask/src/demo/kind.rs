@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::Args;
-use super::ground::{DEPLOY, Ground};
+use super::ground::{DEPLOY, Ground, deployed};
 use super::{pods, report::Report};
 use crate::chart::Tools;
-use crate::shell::{command, has, output, root, run as run_command, say, shown, target};
+use crate::shell::{command, has, output, run as run_command, say, shown, target};
 
 /// The name that kind.yaml gives it.
 const CLUSTER: &str = "recall-demo";
@@ -90,7 +90,7 @@ struct Kind {
 
 impl Kind {
     fn prepare(&self) -> anyhow::Result<()> {
-        let config = root().join(DEPLOY).join("kind.yaml");
+        let config = deployed("kind.yaml");
         let kubeconfig = format!("--kubeconfig={}", self.ground.kubeconfig.display());
         let mut create = command("kind");
         create

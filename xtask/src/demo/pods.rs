@@ -6,11 +6,11 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::ground::{DEPLOY, Ground};
+use super::ground::{Ground, deployed};
 use super::report::Report;
 use super::{network, rights, tls};
 use crate::chart;
-use crate::shell::{output, root};
+use crate::shell::output;
 
 const AGENT: &str = "/usr/local/bin/agent.py";
 pub(super) const PROBE: &str = "/usr/local/bin/probe.py";
@@ -45,7 +45,7 @@ pub(super) fn tell(ground: &Ground, values: &[&str], report: &mut Report) -> any
 /// The first commands of the story.
 pub(super) fn opening(ground: &Ground) -> Vec<Command> {
     let apply = |file: &str| {
-        let path = root().join(DEPLOY).join(file).display().to_string();
+        let path = deployed(file);
         ground.kubectl(&["apply", "--server-side", "--filename", &path])
     };
     let mut commands: Vec<_> = ["manifests/00-namespaces.yaml", "manifests/10-tenant.yaml"]
@@ -107,10 +107,7 @@ fn install(ground: &Ground, values: &[&str], report: &mut Report) -> anyhow::Res
 
 pub(super) fn upgrade_command(ground: &Ground, values: &[&str]) -> Command {
     let chart = chart::dir().display().to_string();
-    let file = format!(
-        "--values={}",
-        root().join(DEPLOY).join("values.yaml").display()
-    );
+    let file = format!("--values={}", deployed("values.yaml"));
     let mut helm = ground.helm(&[
         "upgrade",
         "--install",
