@@ -26,6 +26,7 @@ mod rest_page;
 mod retrieval;
 mod security;
 mod shared_servers;
+mod silence;
 mod simulated;
 mod tls;
 mod traces;

@@ -5,6 +5,7 @@
 
 mod admin_key;
 mod config;
+mod connection;
 mod exit;
 mod kubernetes;
 mod life;
@@ -13,6 +14,7 @@ mod models;
 mod moving;
 mod observe;
 mod pod_watch;
+mod quiet;
 mod readiness;
 mod run;
 mod spoken;

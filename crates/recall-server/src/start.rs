@@ -7,6 +7,11 @@ use crate::config::{Config, Settings};
 use crate::exit::Failure;
 use crate::run::{Server, run};
 
+/// Of so many tasks that a thread of the runtime takes, one is from the queue that all threads share.
+/// Writes wake up there, and what a full queue of a thread cannot hold waits there: while more comes in
+/// than can be done, those who wait there must not wait behind all that comes in after them.
+const TURNS: u32 = 2;
+
 /// Parses, starts, and serves until SIGTERM or SIGINT.
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     let config = Config::parse(settings)?;
@@ -40,6 +45,7 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     // A second provider in the process would make rustls refuse to choose.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .global_queue_interval(TURNS)
         .enable_all()
         .build()
         .map_err(|error| Failure::Unavailable(format!("no runtime: {error}")))?;

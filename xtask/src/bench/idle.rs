@@ -38,8 +38,8 @@ pub(super) fn run(
     let began = Instant::now();
     let clients = (0..plan.idle).map(|_| client(&side));
     let clients = clients.collect::<anyhow::Result<Vec<_>>>()?;
-    let each = side.resident_bytes().saturating_sub(before) as f64 / plan.idle as f64;
     let beside = recall_p99(&side, plan)?;
+    let each = side.resident_bytes().saturating_sub(before) as f64 / plan.idle as f64;
     ensure!(
         began.elapsed() < SILENCE,
         "{} clients took {:?} to come: the first were hung up on",
