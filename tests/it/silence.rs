@@ -54,26 +54,26 @@ async fn who_was_silent_is_answered_as_before() {
     let mut caller = Caller::connect(&running);
     caller.say(&ask(""));
     caller.hears(1);
-    std::thread::sleep(SILENCE);
+    tokio::time::sleep(SILENCE).await;
     // Longer than what is read at the end of a silence.
     let long = format!("X-Long: {}\r\n", "x".repeat(20_000));
     caller.say(&ask(&long));
     caller.hears(1);
-    std::thread::sleep(SILENCE);
+    tokio::time::sleep(SILENCE).await;
     caller.say(&ask("").repeat(3));
     caller.hears(3);
-    std::thread::sleep(SILENCE);
+    tokio::time::sleep(SILENCE).await;
     let request = ask("");
     let (one, rest) = request.split_at(1);
     caller.say(one);
-    std::thread::sleep(SILENCE);
+    tokio::time::sleep(SILENCE).await;
     caller.say(rest);
     caller.hears(1);
     // The begin of a head lies behind a whole request.
     let (begin, end) = request.split_at(10);
     caller.say(&format!("{request}{begin}"));
     caller.hears(1);
-    std::thread::sleep(SILENCE);
+    tokio::time::sleep(SILENCE).await;
     caller.say(end);
     caller.hears(1);
 }
@@ -90,7 +90,7 @@ async fn a_request_that_takes_long_is_no_silence() {
     );
     caller.say(&head);
     for byte in body.as_bytes().chunks(20) {
-        std::thread::sleep(SILENCE);
+        tokio::time::sleep(SILENCE).await;
         caller.0.write_all(byte).expect("it is taken");
     }
     let mut heard = [0u8; 4096];
@@ -107,7 +107,7 @@ async fn the_silent_are_hung_up_on_at_once_when_the_server_stops() {
         caller.say(&ask(""));
         caller.hears(1);
     }
-    std::thread::sleep(SILENCE);
+    tokio::time::sleep(SILENCE).await;
     let began = Instant::now();
     assert_eq!(running.server.process().stop().expect("it ends"), 0);
     // Requests under way would be given ten seconds.
