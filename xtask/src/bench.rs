@@ -257,7 +257,10 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
         None => {}
     }
     let wanted = |scenario| arguments.only.is_empty() || arguments.only.contains(&scenario);
-    build()?;
+    match sides::other_build() {
+        Some(dir) => say(&format!("the programs in {} (RECALL_BIN)", dir.display())),
+        None => build()?,
+    }
     let beside = !arguments.ours;
     ensure!(
         !beside || python::available(),

@@ -95,7 +95,12 @@ const RESERVED: [(&str, &[&str]); 12] = [
     ("opentelemetry_sdk", &["recall-telemetry"]),
     (
         "hyper-rustls",
-        &["recall-cli", "recall-models", "recall-store-polign"],
+        &[
+            "recall-cli",
+            "recall-identity",
+            "recall-models",
+            "recall-store-polign",
+        ],
     ),
 ];
 

@@ -1,13 +1,14 @@
 //! The ports over a real Kubernetes API server.
 //!
-//! Requests are built and answers are judged here; of the `kube` crate only the connection and the
-//! reading of kubeconfig files are used. A redirect is an answer like any other that was not asked
+//! Requests are built and answers are judged here; of the `kube` crate only the certificates
+//! and the reading and use of kubeconfig files are used. A redirect is an answer like any other that was not asked
 //! for: it is never followed, and so our own token goes nowhere else.
 
 mod answer;
 mod api;
 mod client;
 mod connect;
+mod direct;
 mod lines;
 mod own_token;
 mod permissions;

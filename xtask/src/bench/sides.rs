@@ -130,9 +130,14 @@ pub(super) fn start_ours(
     Server::start(&programs_dir().join("recall-server"), name, dir, &all)
 }
 
-/// Where the programs are that were built for release.
+/// Where the programs of another build are to be measured, if the environment says so.
+pub(super) fn other_build() -> Option<PathBuf> {
+    std::env::var_os("RECALL_BIN").map(PathBuf::from)
+}
+
+/// Where the programs are that are measured: those that were just built for release, or others.
 pub(super) fn programs_dir() -> PathBuf {
-    target().join("release")
+    other_build().unwrap_or_else(|| target().join("release"))
 }
 
 /// Where a URL on loopback points.

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kube::client::Body;
 use serde::de::DeserializeOwned;
 
+use super::client::AnswerBody;
 use super::wire::Status;
 use crate::trouble::{Trouble, TroubleKind};
 
@@ -20,7 +20,7 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 /// The object in an answer, or `None` if the API server says that there is none.
 pub(super) async fn object<T: DeserializeOwned>(
-    answer: Response<Body>,
+    answer: Response<AnswerBody>,
     limit: usize,
 ) -> Result<Option<T>, Trouble> {
     let status = answer.status();
@@ -72,13 +72,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
-async fn json(answer: Response<Body>, limit: usize) -> Result<Bytes, Trouble> {
+async fn json(answer: Response<AnswerBody>, limit: usize) -> Result<Bytes, Trouble> {
     whole(answer, "application/json", limit).await
 }
 
 /// A set of keys, as text.
 #[cfg(feature = "jwks")]
-pub(super) async fn key_set(answer: Response<Body>) -> Result<String, Trouble> {
+pub(super) async fn key_set(answer: Response<AnswerBody>) -> Result<String, Trouble> {
     match answer.status() {
         StatusCode::OK => {
             let body = whole(answer, super::client::KEY_SET, MAX_ANSWER_BYTES).await?;
@@ -89,7 +89,7 @@ pub(super) async fn key_set(answer: Response<Body>) -> Result<String, Trouble> {
     }
 }
 
-async fn whole(answer: Response<Body>, wanted: &str, limit: usize) -> Result<Bytes, Trouble> {
+async fn whole(answer: Response<AnswerBody>, wanted: &str, limit: usize) -> Result<Bytes, Trouble> {
     let kind = answer
         .headers()
         .get(CONTENT_TYPE)

@@ -1,11 +1,13 @@
 //! How the API server is reached.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use super::client::Client;
+use super::client::{Client, Way};
+use super::direct::Direct;
 use super::own_token::OwnToken;
 
 const ACCOUNT_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -56,17 +58,18 @@ pub enum ConnectError {
 /// [`ConnectError`] if `connection` cannot be meant, or names files that are missing or unusable.
 /// A token file that is missing is no error here: it may appear, and is looked for at each request.
 pub async fn connect(connection: &Connection) -> Result<Client, ConnectError> {
-    let (mut config, token) = match &connection.kubeconfig {
-        Some(file) => (from_kubeconfig(connection, file).await?, OwnToken::none()),
-        None => from_parts(connection)?,
+    let setup = |error| ConnectError::Setup(Box::new(error));
+    let Some(file) = &connection.kubeconfig else {
+        let (config, url, token) = from_parts(connection)?;
+        let direct = Direct::new(&config).map_err(setup)?;
+        let way = Way::Direct(Arc::new(direct.ok_or(ConnectError::Url(url))?));
+        return Ok(Client::new(way, token));
     };
+    let mut config = from_kubeconfig(connection, file).await?;
     // One retry is made by the resolver, within its own time.
     config.default_retry = false;
-    let client = kube::Client::try_from(config);
-    Ok(Client::new(
-        client.map_err(|error| ConnectError::Setup(Box::new(error)))?,
-        token,
-    ))
+    let client = kube::Client::try_from(config).map_err(setup)?;
+    Ok(Client::new(Way::Kubeconfig(client), OwnToken::none()))
 }
 
 async fn from_kubeconfig(connection: &Connection, file: &Path) -> Result<Config, ConnectError> {
@@ -91,7 +94,7 @@ async fn from_kubeconfig(connection: &Connection, file: &Path) -> Result<Config,
     Ok(config)
 }
 
-fn from_parts(connection: &Connection) -> Result<(Config, OwnToken), ConnectError> {
+fn from_parts(connection: &Connection) -> Result<(Config, String, OwnToken), ConnectError> {
     let url = match &connection.api {
         Some(url) => url.clone(),
         None => in_cluster_url(&variable)?,
@@ -117,7 +120,7 @@ fn from_parts(connection: &Connection) -> Result<(Config, OwnToken), ConnectErro
         // An unencrypted server is one for tests: it gets no token unless one is named.
         None => OwnToken::none(),
     };
-    Ok((config, token))
+    Ok((config, url, token))
 }
 
 fn variable(name: &str) -> Option<String> {

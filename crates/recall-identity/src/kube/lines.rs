@@ -1,8 +1,8 @@
 //! An answer that never ends, line by line.
 
 use http_body_util::BodyExt;
-use kube::client::Body;
 
+use super::client::AnswerBody;
 use crate::trouble::{Trouble, TroubleKind};
 
 /// One line is one object without spec and status; no real one comes near it.
@@ -11,14 +11,14 @@ const MAX_LINE_BYTES: usize = 1024 * 1024;
 /// Reads lines and holds back at most one that is not complete.
 #[derive(Debug)]
 pub(super) struct Lines {
-    body: Body,
+    body: AnswerBody,
     buffer: Vec<u8>,
     /// Up to here the buffer holds no end of line.
     searched: usize,
 }
 
 impl Lines {
-    pub(super) fn new(body: Body) -> Self {
+    pub(super) fn new(body: AnswerBody) -> Self {
         Self {
             body,
             buffer: Vec::new(),
@@ -64,11 +64,13 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use kube::client::Body;
+
     use super::*;
 
     async fn check(chunks: &[&[u8]], expected: &[&str]) {
         let whole: Vec<u8> = chunks.concat();
-        let mut lines = Lines::new(Body::from(whole));
+        let mut lines = Lines::new(AnswerBody::Left(Body::from(whole)));
         let mut read = Vec::new();
         while let Ok(Some(line)) = lines.next().await {
             read.push(String::from_utf8(line).expect("text"));
@@ -84,7 +86,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_an_end_is_given_up() {
-        let mut lines = Lines::new(Body::from(vec![b'x'; MAX_LINE_BYTES + 1]));
+        let mut lines = Lines::new(AnswerBody::Left(Body::from(vec![b'x'; MAX_LINE_BYTES + 1])));
         let trouble = lines.next().await.expect_err("too long");
         assert_eq!(trouble.kind, TroubleKind::TooLarge);
     }
