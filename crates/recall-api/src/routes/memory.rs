@@ -45,6 +45,9 @@ pub(crate) const OPERATIONS: [(&str, Operation); 8] = [
     ("explain", Operation::Explain),
 ];
 
+/// The headers that most answers have, and more.
+const HEADERS: usize = 12;
+
 /// The last segment of the path of many writes in one.
 pub(crate) const BATCH: &str = "remember:batch";
 
@@ -226,6 +229,8 @@ fn written(kept: Kept, again: bool) -> Response {
 fn json(body: Bytes, revision: Option<Revision>) -> Response {
     let mut response = body.into_response();
     let headers = response.headers_mut();
+    // What tells of the answer and of the request comes to them: to grow once is enough.
+    headers.reserve(HEADERS);
     let kind = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, kind);
     if let Some(revision) = revision {
@@ -244,30 +249,30 @@ fn cover(headers: &mut HeaderMap, coverage: &Coverage) {
     for (name, number) in counts {
         headers.insert(name.clone(), HeaderValue::from(number));
     }
-    let empty = coverage.empty;
+    let (indexes, empty) = (coverage.indexes, coverage.empty);
     let words = [
-        (&INDEXES, coverage.indexes.used().join(", ")),
-        (&DEGRADED, coverage.indexes.degraded().join(", ")),
-        (
-            &BECAUSE,
-            coverage.indexes.why().unwrap_or_default().to_owned(),
-        ),
-        (&EMPTY, empty.map_or("", EmptyReason::as_str).to_owned()),
-        (
-            &UNKNOWN,
-            empty
-                .and_then(EmptyReason::unknown)
-                .unwrap_or_default()
-                .to_owned(),
-        ),
+        (&INDEXES, words(indexes.used())),
+        (&DEGRADED, words(indexes.degraded())),
+        (&BECAUSE, words(indexes.why())),
+        (&EMPTY, words(empty.map(EmptyReason::as_str))),
+        (&UNKNOWN, words(empty.and_then(EmptyReason::unknown))),
     ];
-    for (name, text) in words {
-        if !text.is_empty()
-            && let Ok(text) = HeaderValue::from_str(&text)
-        {
-            headers.insert(name.clone(), text);
+    for (name, words) in words {
+        if let Some(words) = words {
+            headers.insert(name.clone(), words);
         }
     }
+}
+
+/// What a header lists; nothing where that is nothing. One word, as most lists are, is copied nowhere.
+fn words(all: impl IntoIterator<Item = &'static str>) -> Option<HeaderValue> {
+    let mut all = all.into_iter();
+    let first = all.next()?;
+    let rest: Vec<_> = all.collect();
+    if rest.is_empty() {
+        return HeaderValue::from_maybe_shared(Bytes::from_static(first.as_bytes())).ok();
+    }
+    HeaderValue::try_from([vec![first], rest].concat().join(", ")).ok()
 }
 
 fn unknown() -> ApiError {
