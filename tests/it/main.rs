@@ -32,6 +32,7 @@ mod tls;
 mod traces;
 mod updates;
 mod vectors;
+mod views;
 mod wire;
 mod writes;
 

@@ -22,6 +22,7 @@ mod start;
 mod stores;
 mod tls;
 mod untaken;
+mod views;
 
 pub use config::{
     Backend, Config, ConfigError, Kubernetes, Model, Origin, ServiceAccount, Settings, Shared,

@@ -28,6 +28,7 @@ use crate::pod_watch::PodWatch;
 use crate::readiness;
 use crate::stores::{self, Opened};
 use crate::tls::Tls;
+use crate::views;
 
 /// How often unfinished actions are looked at for the metrics.
 const MEASURE_PERIOD: Duration = Duration::from_secs(15);
@@ -94,6 +95,7 @@ impl Server {
         let metrics = recall_api::Metrics::register(&mut registry);
         let actions = recall_agent::Metrics::register(&mut registry);
         models::register(&memory, &mut registry);
+        views::register(&memory, &mut registry);
         let api = Api::from(Services {
             keys,
             memory,
