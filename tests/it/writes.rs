@@ -127,6 +127,54 @@ async fn each_item_of_a_batch_has_a_result_of_its_own() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_items_of_a_batch_are_decided_in_their_order() {
+    // With a bound on bytes each item looks at the agents' first.
+    for flags in [
+        &["--surface=typed"][..],
+        &["--surface=typed", "--quota-bytes=64MiB"],
+    ] {
+        let running = Running::start(flags);
+        let key = running.key("team:a").await;
+        let state =
+            |n: usize| json!({ "subject": "user", "predicate": "role", "value": format!("r{n}") });
+        let other =
+            |n: usize| json!({ "subject": format!("s{n}"), "predicate": "note", "value": "x" });
+        // Between other things a role changes, and each is said twice.
+        let items: Vec<Value> = (0..25)
+            .flat_map(|n| [state(n), other(n), state(n), other(n)])
+            .collect();
+        let answer = running
+            .post("/v1/remember:batch", &key, &json!({ "items": items }))
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.json());
+        let results = answer.json()["results"].take();
+        for (n, four) in results.as_array().expect("a list").chunks(4).enumerate() {
+            let known: Vec<_> = four
+                .iter()
+                .map(|it| it["result"]["already_known"] == true)
+                .collect();
+            assert_eq!(known, [false, false, true, true], "{n}: {results}");
+        }
+        let asked = json!({ "subject": "user", "predicate": "role" });
+        let now = running.post("/v1/recall", &key, &asked).await.json();
+        assert_eq!(now[0]["value"], "r24", "{now}");
+        let past = running.post("/v1/history", &key, &asked).await.json();
+        let said: Vec<&str> = past["history"]
+            .as_array()
+            .or_else(|| past.as_array())
+            .expect("a history")
+            .iter()
+            .filter_map(|it| it["value"].as_str())
+            .collect();
+        let mut expected: Vec<String> = (0..25).map(|n| format!("r{n}")).collect();
+        if said.first() == Some(&"r24") {
+            expected.reverse();
+        }
+        assert_eq!(said, expected);
+    }
+}
+
 async fn batch(running: &Running, key: &str, name: &str, items: &Value) -> Answer {
     let (url, bearer) = (
         format!("{}/v1/remember:batch", running.server.url),

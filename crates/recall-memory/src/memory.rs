@@ -164,6 +164,13 @@ impl Memory {
         self.0.surface
     }
 
+    /// Whether a write joins the queue of its namespace as soon as it is asked for, so that writes are
+    /// decided in the order in which they were. Texts that a model reads wait for the model first.
+    #[must_use]
+    pub fn queues_at_once(&self) -> bool {
+        self.0.surface == Surface::Typed || self.0.extraction.is_none()
+    }
+
     /// Whether texts are read by a model, so that they need no statements beside them.
     #[must_use]
     pub fn reads_texts(&self) -> bool {

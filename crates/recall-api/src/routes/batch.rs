@@ -1,5 +1,9 @@
 //! `POST /v1/remember:batch`: many things to remember in one request, each with a result of its own.
 
+use std::pin::Pin;
+use std::task::Poll;
+
+use futures_util::future::{MaybeDone, maybe_done, poll_fn};
 use recall_keys::Grant;
 use recall_memory::Operation;
 use recall_store::{Namespace, Revision};
@@ -31,8 +35,15 @@ pub(super) async fn remember(
     }
     let (mut results, mut last) = (Vec::with_capacity(items.len()), None);
     let (mut passes, mut retry_after) = (false, None);
-    for item in items {
-        results.push(match one(api, grant, namespace, item).await {
+    let items = items
+        .into_iter()
+        .map(|item| one(api, grant, namespace, item));
+    let outcomes = match api.memory.queues_at_once() {
+        true => together(items).await,
+        false => one_by_one(items).await,
+    };
+    for outcome in outcomes {
+        results.push(match outcome {
             Ok((result, revision)) => {
                 last = Some(revision);
                 json!({ "ok": true, "result": result })
@@ -51,6 +62,34 @@ pub(super) async fn remember(
         retry_after,
         ..Kept::new(body, last)
     })
+}
+
+/// Asks for all in their order before the first is done: writes of one memory are decided in the order
+/// in which they were asked for, and share commits.
+async fn together<T>(calls: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut calls: Vec<Pin<Box<MaybeDone<_>>>> =
+        calls.map(|call| Box::pin(maybe_done(call))).collect();
+    poll_fn(|context| {
+        let mut done = true;
+        for call in &mut calls {
+            done &= call.as_mut().poll(context).is_ready();
+        }
+        match done {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    let outcome = |call: &mut Pin<Box<MaybeDone<_>>>| call.as_mut().take_output();
+    calls.iter_mut().filter_map(outcome).collect()
+}
+
+async fn one_by_one<T>(calls: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut outcomes = Vec::new();
+    for call in calls {
+        outcomes.push(call.await);
+    }
+    outcomes
 }
 
 async fn one(
