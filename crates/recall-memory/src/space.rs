@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use recall_store::{LogPage, Namespace, Revision, Store};
+use tokio::sync::Semaphore;
 
 use crate::embedding::Shelf;
 use crate::limits::PAGE_EVENTS;
@@ -43,12 +44,31 @@ pub(crate) struct Space {
     used: AtomicU64,
 }
 
+/// Views built from their logs at once. Each holds its events twice meanwhile, beyond what views may
+/// take, and nothing is gained by more than keep processors and a distant store busy.
+const LOADS_AT_ONCE: usize = 8;
+/// Of what a view takes, this part is added for what the allocator takes beside it: it rounds sizes up
+/// (measured with jemalloc over memories of a thousand facts: 0.80 MB each, of which 0.68 are counted).
+const ROUNDING: usize = 6;
+
 /// What all views take together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
     bytes: AtomicUsize,
     items: AtomicUsize,
     loads: AtomicU64,
+    loading: Semaphore,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            bytes: AtomicUsize::new(0),
+            items: AtomicUsize::new(0),
+            loads: AtomicU64::new(0),
+            loading: Semaphore::new(LOADS_AT_ONCE),
+        }
+    }
 }
 
 impl Ledger {
@@ -228,6 +248,8 @@ impl Space {
 
     /// Builds the view from the whole log, off the threads that serve requests.
     async fn build(&self) -> Result<(), recall_store::Error> {
+        // It is never closed.
+        let _place = self.ledger.loading.acquire().await.ok();
         let mut builder = Builder::new(Arc::clone(&self.registry));
         loop {
             let page = self.page(builder.revision()).await?;
@@ -253,6 +275,7 @@ impl Space {
 
     fn measure(&self, view: &View) {
         let bytes = size_of::<Self>() + view.bytes() + self.shelf.bytes();
+        let bytes = bytes + bytes / ROUNDING;
         let now = (bytes, view.indexed());
         let mut counted = self.counted.lock();
         self.ledger.change(*counted, now);
