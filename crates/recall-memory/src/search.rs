@@ -11,7 +11,7 @@
 //! * `words`, `fold`, `script`: text into folded words. `terms`, `english`, `forms`: words into terms.
 //! * `dictionary`, `postings`, `blocks`, `items`: the index. `cohesion`: how far neighbours count.
 //! * `question`, `trigrams`, `dates`, `time`: a question made ready.
-//! * `rank`, `frequent`, `best`, `proximity`, `weight`, `scratch`: scores and the best of them.
+//! * `rank`, `frequent`, `reach`, `best`, `proximity`, `weight`, `scratch`: scores and the best of them.
 
 mod best;
 mod blocks;
@@ -28,6 +28,7 @@ mod postings;
 mod proximity;
 mod question;
 mod rank;
+mod reach;
 mod scratch;
 mod script;
 mod terms;

@@ -14,8 +14,10 @@ pub(super) struct Best<'a> {
     question: &'a Question,
     filter: &'a Filter<'a>,
     leaders: Leaders,
-    /// Words that are worth no more cannot take a place, whatever else an item has.
+    /// Words that are worth less cannot take a place, whatever else an item has.
     least_words: f32,
+    /// Whether a score is what the words are worth and nothing else.
+    plain: bool,
     /// The most that priors multiply by, and add before that.
     priors: (f32, f32),
 }
@@ -35,18 +37,37 @@ impl<'a> Best<'a> {
             filter,
             leaders: Leaders::new(room),
             least_words: 0.0,
+            plain: !question.personal && question.days.is_empty(),
             priors: (factor, gains.fold(0.0, f32::max)),
         }
     }
 
-    /// Whether an item whose words are worth no more than this cannot take a place.
-    pub(super) fn is_beyond(&self, words: f32) -> bool {
-        words <= self.least_words
+    /// Whether there are as many items as have a place.
+    pub(super) fn is_full(&self) -> bool {
+        self.leaders.last.is_some()
+    }
+
+    /// Drops all but as many as have a place, if there are so many, so that it is known what the last of
+    /// them is worth.
+    pub(super) fn settle(&mut self) {
+        if let Some(last) = self.leaders.drop_rest() {
+            self.least_words = self.words_for(last.score());
+        }
+    }
+
+    /// Items of this order and of later ones need words that are worth more than this to take a place.
+    pub(super) fn bar(&self, earliest: u32) -> f32 {
+        match self.leaders.last {
+            None => 0.0,
+            // Of two that are worth the same, the one of the earlier order has the place.
+            Some(last) if self.plain && last.order() < earliest => self.least_words,
+            Some(_) => self.least_words.next_down().max(0.0),
+        }
     }
 
     /// Takes in what the words of an item are worth.
     pub(super) fn offer(&mut self, item: ItemNo, words: f32) {
-        if self.is_beyond(words) {
+        if words < self.least_words || words <= 0.0 {
             return;
         }
         let score = self.with_priors(item, words);
@@ -59,9 +80,9 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// Best first.
-    pub(super) fn into_sorted(self) -> Vec<Ranked> {
-        self.leaders.into_sorted()
+    /// Those that have a place.
+    pub(super) fn into_leaders(self) -> Leaders {
+        self.leaders
     }
 
     fn with_priors(&self, item: ItemNo, words: f32) -> f32 {
@@ -79,8 +100,11 @@ impl<'a> Best<'a> {
         score
     }
 
-    /// A little less than the words that a score takes at least.
+    /// The words that a score takes at least, or a little less.
     fn words_for(&self, score: f32) -> f32 {
+        if self.plain {
+            return score;
+        }
         const ROUNDING: f32 = 0.999;
         let (factor, gain) = self.priors;
         ((score * ROUNDING) / factor - gain).max(0.0)
@@ -122,10 +146,19 @@ impl Leaders {
             self.found.select_nth_unstable(self.room - 1);
             self.found.truncate(self.room);
             self.last = self.found.last().copied();
+        } else if self.room > 0 && self.found.len() == self.room && self.last.is_none() {
+            self.last = self.found.iter().max().copied();
         }
         self.last
     }
 
+    /// In no order.
+    pub(super) fn into_unsorted(mut self) -> Vec<Ranked> {
+        self.drop_rest();
+        self.found
+    }
+
+    /// Best first.
     pub(super) fn into_sorted(mut self) -> Vec<Ranked> {
         self.drop_rest();
         self.found.sort_unstable();
@@ -146,6 +179,10 @@ impl Ranked {
 
     pub(super) fn item(self) -> ItemNo {
         self.0 as ItemNo
+    }
+
+    fn order(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 
     pub(super) fn score(self) -> f32 {

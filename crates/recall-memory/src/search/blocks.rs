@@ -4,12 +4,14 @@
 use super::ItemNo;
 use super::items::Items;
 use super::postings::Posting;
-use super::weight::share;
+use super::weight::{at_most, in_item, share};
 
 /// Words of 64 items in a block.
 pub(super) const WORDS: usize = if cfg!(test) { 2 } else { 32 };
 /// Items that a block is about, whether they hold the term or not.
 pub(super) const ITEMS: usize = WORDS * 64;
+/// Bits tell how often an item holds a term up to so many times.
+pub(super) const TIMES: usize = 4;
 
 /// The blocks of one term, from the first item of the index to the last that holds the term.
 ///
@@ -21,24 +23,16 @@ pub(super) struct Blocks(Vec<Block>);
 /// Which items of one block hold a term, and at most how much of it.
 #[derive(Clone)]
 pub(super) struct Block {
-    /// Those that hold the term.
-    held: [u64; WORDS],
-    /// Those that hold it more than once.
-    again: [u64; WORDS],
+    /// Those that hold the term at least once, twice and so on.
+    held: [[u64; WORDS]; TIMES],
     /// How many of the block stand before each word.
     before: [u16; WORDS],
     /// How many stand in earlier blocks.
     start: u32,
-    most: Most,
-}
-
-/// What no item of a block has a greater share of its words in a term than.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Most {
-    /// Of those that hold the term once.
-    pub(super) once: f32,
-    /// Of all.
-    pub(super) all: f32,
+    /// The least norm of those that hold the term exactly once, twice and so on.
+    norms: [f32; TIMES - 1],
+    /// What part of the most that the term may weigh it weighs at most in the others.
+    share: f32,
 }
 
 impl Blocks {
@@ -87,61 +81,62 @@ impl Block {
     /// An empty one behind so many postings.
     pub(super) const fn behind(start: u32) -> Self {
         Self {
-            held: [0; WORDS],
-            again: [0; WORDS],
+            held: [[0; WORDS]; TIMES],
             before: [0; WORDS],
             start,
-            most: Most {
-                once: 0.0,
-                all: 0.0,
-            },
+            norms: [f32::INFINITY; TIMES - 1],
+            share: 0.0,
         }
     }
 
     fn insert(&mut self, posting: Posting, at: usize, items: &Items) {
         let (word, bit) = (at / 64, 1 << (at % 64));
-        let share = share(posting.times, items.norm(posting.item));
-        self.most.all = self.most.all.max(share);
-        self.held[word] |= bit;
-        if posting.times > 1 {
-            self.again[word] |= bit;
-        } else {
-            self.most.once = self.most.once.max(share);
+        let (times, norm) = (usize::from(posting.times), items.norm(posting.item));
+        for held in self.held.iter_mut().take(times) {
+            held[word] |= bit;
+        }
+        match self.norms.get_mut(times.saturating_sub(1)) {
+            Some(least) => *least = least.min(norm),
+            None => self.share = self.share.max(share(posting.times, norm)),
         }
         self.before[word + 1..].iter_mut().for_each(|it| *it += 1);
     }
 
-    pub(super) fn held(&self) -> &[u64; WORDS] {
-        &self.held
+    /// Those that hold the term at least so often, counted from 1.
+    pub(super) fn held(&self, times: usize) -> &[u64; WORDS] {
+        &self.held[times - 1]
     }
 
-    pub(super) fn again(&self) -> &[u64; WORDS] {
-        &self.again
+    /// What a term of this weight is worth at most in an item, by [`Block::times`] of that item. More
+    /// times are never worth less here.
+    ///
+    /// For all but the last these are what [`in_item`] gives, and not a little more: each of its steps
+    /// rounds so that a lesser norm never comes to less.
+    pub(super) fn most(&self, weight: f32) -> [f32; TIMES + 1] {
+        let mut most = [0.0; TIMES + 1];
+        for (times, norm) in (1..).zip(self.norms) {
+            let own = in_item(weight, times, norm);
+            most[usize::from(times)] = own.max(most[usize::from(times) - 1]);
+        }
+        most[TIMES] = at_most(weight, self.share).max(most[TIMES - 1]);
+        most
     }
 
-    pub(super) fn most(&self) -> Most {
-        self.most
+    /// How often an item holds the term, [`TIMES`] standing for more as well.
+    pub(super) fn times(&self, at: usize) -> usize {
+        let (word, bit) = (at / 64, at % 64);
+        let times = self.held.iter().map(|held| held[word] >> bit & 1);
+        times.sum::<u64>() as usize
     }
 
     pub(super) fn holds(&self, at: usize) -> bool {
-        self.held[at / 64] >> (at % 64) & 1 != 0
-    }
-
-    pub(super) fn holds_again(&self, at: usize) -> bool {
-        self.again[at / 64] >> (at % 64) & 1 != 0
-    }
-
-    /// Whether an item holds the term, and twice whether it holds it again.
-    pub(super) fn bits(&self, at: usize) -> usize {
-        let (word, bit) = (at / 64, at % 64);
-        let bits = (self.held[word] >> bit & 1) | (self.again[word] >> bit & 1) << 1;
-        bits as usize
+        self.held[0][at / 64] >> (at % 64) & 1 != 0
     }
 
     /// The place in the list of the posting of an item that holds the term.
     pub(super) fn posting(&self, at: usize) -> usize {
         let (word, bit) = (at / 64, 1_u64 << (at % 64));
-        let beside = (self.held[word] & (bit - 1)).count_ones();
+        let beside = (self.held[0][word] & (bit - 1)).count_ones();
         self.start as usize + usize::from(self.before[word]) + beside as usize
     }
 }
@@ -180,9 +175,10 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_follow_a_list_whatever_the_order_of_its_making(
-            held in proptest::collection::btree_map(0..4 * ITEMS as u32, 1..4_u16, 0..200),
+            held in proptest::collection::btree_map(0..4 * ITEMS as u32, 1..8_u16, 0..200),
             lengths in proptest::collection::vec(1..30_usize, 4 * ITEMS),
             shuffled in any::<proptest::sample::Index>(),
+            weight in 1e-6..20_f32,
         ) {
             let items = items(&lengths);
             let postings: Vec<Posting> = held
@@ -203,10 +199,11 @@ mod tests {
                     let (no, at) = place(item);
                     let Some(block) = blocks.get(no) else { continue };
                     let times = held.get(&item).copied().unwrap_or(0);
-                    prop_assert_eq!((block.holds(at), block.holds_again(at)), (times > 0, times > 1));
-                    let share = share(times, items.norm(item));
-                    prop_assert!(share <= block.most().all);
-                    prop_assert!(times != 1 || share <= block.most().once);
+                    prop_assert_eq!(block.holds(at), times > 0);
+                    prop_assert_eq!(block.times(at), usize::from(times).min(TIMES));
+                    let most = block.most(weight);
+                    prop_assert!(most.is_sorted());
+                    prop_assert!(in_item(weight, times, items.norm(item)) <= most[block.times(at)]);
                 }
             }
         }

@@ -1,17 +1,24 @@
 //! Looks through the items that hold none of the rare terms of a question, block by block.
 //!
 //! What a term can be worth in a block is known, so that a search which has as many items as it wants
-//! passes over those that cannot take a place: over whole blocks, over items that lack a term without
-//! which nothing gets so far, and over each that holds too little of the others. All are counted.
+//! passes over those that cannot take a place, whole words of 64 items at once. All are counted.
 
 use super::best::Best;
-use super::blocks::{Block, Blocks, ITEMS, Most, WORDS};
+use super::blocks::{Block, Blocks, ITEMS, TIMES, WORDS};
 use super::items::Items;
 use super::postings::Posting;
 use super::question::Wanted;
+use super::reach::{Reach, SPLIT};
 use super::scratch::Marked;
-use super::weight::{in_item, of_share};
+use super::weight::in_item;
 use super::{Filter, ItemNo};
+
+/// Before a search has as many items as it wants, it takes those of a block first that may be worth more
+/// than these parts of the most in the block: what comes later is then measured against good ones.
+const STEPS: [f32; 7] = [0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.0];
+
+/// Items of a block, as bits.
+pub(super) type Bits = [u64; WORDS];
 
 /// A frequent term of a question, at one block after another.
 pub(super) struct Frequent<'a> {
@@ -19,10 +26,8 @@ pub(super) struct Frequent<'a> {
     postings: &'a [Posting],
     blocks: &'a Blocks,
     block: &'a Block,
-    /// What the term is worth at most in the block.
-    most: Most,
-    /// The same in an item, by what its bits say.
-    most_by_bits: [f32; 4],
+    /// What the term is worth at most in an item of the block, by how often that holds it.
+    most: [f32; TIMES + 1],
 }
 
 #[cfg(test)]
@@ -40,8 +45,7 @@ impl<'a> Frequent<'a> {
             postings,
             blocks,
             block: &EMPTY,
-            most: Most::default(),
-            most_by_bits: [0.0; 4],
+            most: [0.0; TIMES + 1],
         }
     }
 
@@ -51,31 +55,35 @@ impl<'a> Frequent<'a> {
         Some(in_item(self.weight, times, items.norm(item)))
     }
 
-    fn enter(&mut self, no: usize) {
+    /// Goes to a block.
+    pub(super) fn enter(&mut self, no: usize) {
         self.block = self.blocks.get(no).unwrap_or(&EMPTY);
-        let Most { once, all } = self.block.most();
-        self.most = Most {
-            once: of_share(self.weight, once),
-            all: of_share(self.weight, all),
-        };
-        self.most_by_bits = [0.0, self.most.once, 0.0, self.most.all];
+        self.most = self.block.most(self.weight);
     }
 
-    /// What the term is worth at most in an item of the block. No two items are alike, so that a branch
+    /// What the term is worth at most in an item of the block, by how often that holds it.
+    pub(super) fn most(&self) -> &[f32; TIMES + 1] {
+        &self.most
+    }
+
+    /// Those of the block that hold the term at least so often, counted from 1.
+    pub(super) fn held(&self, times: usize) -> &Bits {
+        self.block.held(times)
+    }
+
+    /// What the term is worth at most in one item of the block. No two items are alike, so that a branch
     /// for each would be guessed wrong.
-    fn most_at(&self, at: usize) -> f32 {
-        self.most_by_bits[self.block.bits(at)]
+    pub(super) fn most_at(&self, at: usize) -> f32 {
+        self.most[self.block.times(at)]
     }
 
     /// What the term is worth in an item of the block, if that holds it.
-    fn at(&self, at: usize, norm: f32) -> Option<f32> {
-        if !self.block.holds(at) {
-            return None;
-        }
-        let times = match self.block.holds_again(at) {
+    pub(super) fn at(&self, at: usize, norm: f32) -> Option<f32> {
+        let times = match self.block.times(at) {
+            0 => return None,
             // No need to look.
-            false => 1,
-            true => self.postings.get(self.block.posting(at))?.times,
+            times @ 1..TIMES => times as u16,
+            _ => self.postings.get(self.block.posting(at))?.times,
         };
         Some(in_item(self.weight, times, norm))
     }
@@ -93,57 +101,87 @@ pub(super) fn offer(
     let mut touched = 0;
     for no in 0..items.written().div_ceil(ITEMS) {
         terms.iter_mut().for_each(|term| term.enter(no));
-        let mut holders = [0; WORDS];
-        for term in &*terms {
-            join(&mut holders, term.block.held(), |all, own| all | own);
-        }
-        let word = no * WORDS;
-        join(&mut holders, items.alive_from(word), |all, live| all & live);
-        join(&mut holders, marked.from(word), |all, mark| all & !mark);
-        let item = |at: usize| (no * ITEMS + at) as ItemNo;
-        let counted: u32 = match filter.counted {
+        let holders = holders(terms, items, marked, no);
+        touched += match filter.counted {
             None => holders.iter().map(|word| word.count_ones()).sum(),
             Some(counted) => {
-                let counted = ones(&holders).filter(|at| counted(item(*at)));
-                counted.count() as u32
+                let item = |at: usize| (no * ITEMS + at) as ItemNo;
+                ones(&holders).filter(|at| counted(item(*at))).count() as u32
             }
         };
-        touched += counted;
-        narrow(terms, best, &mut holders);
-        for at in ones(&holders) {
-            let most: f32 = terms.iter().map(|term| term.most_at(at)).sum();
-            if best.is_beyond(most) {
-                continue;
-            }
-            #[cfg(test)]
-            WEIGHED.set(WEIGHED.get() + 1);
-            let item = item(at);
-            let norm = items.norm(item);
-            let held = terms.iter().filter_map(|term| term.at(at, norm));
-            best.offer(item, held.fold(0.0, |words, own| words + own));
-        }
+        offer_of_block(terms, items, no, holders, best);
     }
     touched
 }
 
-/// Leaves those of the holders that hold all without which no item of the block takes a place.
-fn narrow(terms: &[Frequent<'_>], best: &Best<'_>, holders: &mut [u64; WORDS]) {
-    let most: f32 = terms.iter().map(|term| term.most.all).sum();
-    if best.is_beyond(most) {
-        holders.fill(0);
-    }
+/// The live items of a block that hold any of the terms and are not marked.
+fn holders(terms: &[Frequent<'_>], items: &Items, marked: &Marked, no: usize) -> Bits {
+    let mut holders = [0; WORDS];
     for term in terms {
-        let Most { once, all } = term.most;
-        if best.is_beyond(most - all + once) {
-            join(holders, term.block.again(), |all, own| all & own);
-        } else if best.is_beyond(most - all) {
-            join(holders, term.block.held(), |all, own| all & own);
+        join(&mut holders, term.held(1), |all, own| all | own);
+    }
+    let word = no * WORDS;
+    join(&mut holders, items.alive_from(word), |all, live| all & live);
+    join(&mut holders, marked.from(word), |all, mark| all & !mark);
+    holders
+}
+
+/// Offers those of the holders that may take a place.
+fn offer_of_block(
+    terms: &[Frequent<'_>],
+    items: &Items,
+    no: usize,
+    mut holders: Bits,
+    best: &mut Best<'_>,
+) {
+    let earliest = items.earliest(no);
+    let reach = Reach::new(terms);
+    let steps = match best.is_full() {
+        true => &[0.0][..],
+        false => &STEPS,
+    };
+    for step in steps {
+        let step = step * reach.most();
+        let bar = best.bar(earliest).max(step);
+        let within = reach.beyond(bar, &holders);
+        for at in ones(&within) {
+            offer_one(terms, items, no * ITEMS + at, at, earliest, best);
         }
+        best.settle();
+        if best.bar(earliest) >= step {
+            // The others are worth less.
+            break;
+        }
+        join(&mut holders, &within, |all, done| all & !done);
     }
 }
 
+/// Offers the item at a place of the block.
+fn offer_one(
+    terms: &[Frequent<'_>],
+    items: &Items,
+    item: usize,
+    at: usize,
+    earliest: u32,
+    best: &mut Best<'_>,
+) {
+    // With few terms that was seen already.
+    if terms.len() > SPLIT {
+        let most: f32 = terms.iter().map(|term| term.most_at(at)).sum();
+        if most <= best.bar(earliest) {
+            return;
+        }
+    }
+    #[cfg(test)]
+    WEIGHED.set(WEIGHED.get() + 1);
+    let item = item as ItemNo;
+    let norm = items.norm(item);
+    let held = terms.iter().filter_map(|term| term.at(at, norm));
+    best.offer(item, held.fold(0.0, |words, own| words + own));
+}
+
 /// Joins words with others, of which those that are not there are empty.
-fn join(words: &mut [u64; WORDS], others: &[u64], by: impl Fn(u64, u64) -> u64) {
+pub(super) fn join(words: &mut Bits, others: &[u64], by: impl Fn(u64, u64) -> u64) {
     match others.first_chunk::<WORDS>() {
         Some(others) => {
             let both = words.iter_mut().zip(others);
@@ -158,7 +196,7 @@ fn join(words: &mut [u64; WORDS], others: &[u64], by: impl Fn(u64, u64) -> u64) 
 }
 
 /// The places of the bits that are set, ascending.
-fn ones(words: &[u64; WORDS]) -> impl Iterator<Item = usize> {
+pub(super) fn ones(words: &Bits) -> impl Iterator<Item = usize> {
     (0..).zip(words).flat_map(|(no, word)| {
         let mut left = *word;
         std::iter::from_fn(move || {

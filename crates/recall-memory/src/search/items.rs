@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::blocks::ITEMS;
 use super::dictionary::TermNo;
 use super::{ItemNo, NewItem, Place};
 
@@ -31,6 +32,8 @@ pub(super) struct Items {
     previous: Vec<ItemNo>,
     next: Vec<ItemNo>,
     order: Vec<u32>,
+    /// The least order in each block of items.
+    earliest: Vec<u32>,
     /// Where the terms of each item end in `terms`.
     ends: Vec<usize>,
     terms: Vec<TermNo>,
@@ -66,6 +69,10 @@ impl Items {
         self.alive.resize(no as usize / 64 + 1, 0);
         self.flags.push(POSTED | author | named);
         self.order.push(place.order);
+        self.earliest.resize(no as usize / ITEMS + 1, u32::MAX);
+        if let Some(earliest) = self.earliest.last_mut() {
+            *earliest = place.order.min(*earliest);
+        }
         self.norm.push(FLOOR + SLOPE * words as f32);
         self.day.push(super::time::day_of(item.observed_at));
         self.terms.extend_from_slice(terms);
@@ -184,6 +191,11 @@ impl Items {
         (self.order[item as usize], item)
     }
 
+    /// The least order in a block of [`ITEMS`] items.
+    pub(super) fn earliest(&self, block: usize) -> u32 {
+        self.earliest.get(block).copied().unwrap_or(u32::MAX)
+    }
+
     /// Whether two neighbours in a session are known to belong together.
     pub(super) fn belong_together(&self, one: ItemNo, other: ItemNo) -> bool {
         self.flags[one as usize] & NAMED != 0
@@ -231,6 +243,7 @@ impl Items {
         const SESSION: usize = size_of::<(Box<str>, u32)>() + 8;
         self.flags.capacity() * COLUMNS
             + self.alive.capacity() * size_of::<u64>()
+            + self.earliest.capacity() * size_of::<u32>()
             + self.terms.capacity() * size_of::<TermNo>()
             + self.days.len() * DAY
             + self.sessions.capacity() * SESSION

@@ -9,7 +9,7 @@ use super::items::Items;
 /// hold has them no more.
 const FREQUENT: usize = 8;
 /// Items of an index from which on terms have blocks: of fewer all postings are looked at.
-const MANY: ItemNo = if cfg!(test) { 1 } else { 8_192 };
+const MANY: ItemNo = if cfg!(test) { 1 } else { 1_024 };
 
 /// A list without blocks.
 const NONE: u32 = u32::MAX;

@@ -31,16 +31,19 @@ pub(super) fn best(
     filter: &Filter<'_>,
     scratch: &mut Scratch,
 ) -> Found {
-    let mut best = Best::new(index, question, limit.max(LOOKED_AT), filter);
+    let room = match question.pairs.is_empty() {
+        true => limit,
+        false => limit.max(LOOKED_AT),
+    };
+    let mut best = Best::new(index, question, room, filter);
     let touched = match index.frequent(question) {
         Some(ways) => index.look_at_few(question, ways, filter, scratch, &mut best),
         None => index.look_at_all(question, filter, scratch, &mut best),
     };
-    let mut ranked = best.into_sorted();
-    if !question.pairs.is_empty() {
-        index.look_at_order(question, limit, &mut ranked);
-    }
-    ranked.truncate(limit);
+    let ranked = match question.pairs.is_empty() {
+        true => best.into_leaders().into_sorted(),
+        false => index.look_at_order(question, limit, best.into_leaders().into_unsorted()),
+    };
     let hits = ranked.into_iter().map(|ranked| Hit {
         item: ranked.item(),
         score: ranked.score(),
@@ -256,22 +259,36 @@ impl Index {
         }
     }
 
-    /// Adds to the best items, in order, what the closeness of their words is worth.
-    fn look_at_order(&self, question: &Question, limit: usize, ranked: &mut [Ranked]) {
+    /// The best of the items, at most `limit`, when what the closeness of their words is worth is added to
+    /// the best of them.
+    fn look_at_order(
+        &self,
+        question: &Question,
+        limit: usize,
+        mut ranked: Vec<Ranked>,
+    ) -> Vec<Ranked> {
+        if ranked.len() > LOOKED_AT {
+            ranked.select_nth_unstable(LOOKED_AT);
+        }
+        let (looked_at, others) = ranked.split_at(ranked.len().min(LOOKED_AT));
         let mut proximity = Proximity::new(&question.pairs);
         let most = proximity.most();
         let mut leaders = Leaders::new(limit);
-        for candidate in ranked.iter_mut().take(LOOKED_AT) {
+        for candidate in looked_at {
             let (item, score) = (candidate.item(), candidate.score());
             let place = self.items.place(item);
-            // Nothing behind it can gain its way among those that will be returned.
-            if !leaders.want(Ranked::new(score + most, place)) {
-                break;
+            // It may not gain its way among those that will be returned.
+            if leaders.want(Ranked::new(score + most, place)) {
+                let gain = proximity.of(self.items.terms(item));
+                let candidate = Ranked::new(score + gain, place);
+                if leaders.want(candidate) {
+                    leaders.push(candidate);
+                }
             }
-            let gain = proximity.of(self.items.terms(item));
-            *candidate = Ranked::new(score + gain, place);
-            leaders.push(*candidate);
         }
-        ranked.sort_unstable();
+        for other in others {
+            leaders.push(*other);
+        }
+        leaders.into_sorted()
     }
 }

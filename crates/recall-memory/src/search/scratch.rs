@@ -98,7 +98,7 @@ impl Totals {
         (self.items, self.dense) = (items, dense);
     }
 
-    /// Adds a weight to the             (true, None) => self.all().iter().filter(|score| **score > 0.0).count(), of an item.
+    /// Adds a weight to the score of an item.
     pub(super) fn add(&mut self, item: ItemNo, weight: f32) {
         let total = &mut self.total[item as usize];
         if !self.dense && *total == 0.0 {
@@ -115,7 +115,7 @@ impl Totals {
                 let items = self.noted.iter();
                 items.filter(|item| counted(**item)).count()
             }
-            (true, None) => self.total.iter().filter(|score| **score > 0.0).count(),
+            (true, None) => self.all().iter().filter(|score| **score > 0.0).count(),
             (true, Some(counted)) => {
                 let items = (0..).zip(self.all());
                 items

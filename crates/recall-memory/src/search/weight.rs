@@ -3,6 +3,9 @@
 /// What the weight of a term grows to at most, by its inverse document frequency.
 const SATURATION: f32 = 2.2;
 
+/// A few sums and products of numbers in one order are less than this many times those in another.
+pub(super) const ROUNDING: f32 = 1.000_1;
+
 /// Inverse document frequency of a term held by `holders` of `items`.
 pub(super) fn idf(holders: u32, items: u32) -> f32 {
     let (holders, items) = (f64::from(holders), f64::from(items));
@@ -20,9 +23,9 @@ pub(super) fn share(times: u16, norm: f32) -> f32 {
     in_item(1.0 / SATURATION, times, norm)
 }
 
-/// What a term weighs in an item with this share, but for rounding.
-pub(super) fn of_share(weight: f32, share: f32) -> f32 {
-    weight * SATURATION * share
+/// What a term weighs no more than in an item with this share.
+pub(super) fn at_most(weight: f32, share: f32) -> f32 {
+    weight * SATURATION * share * ROUNDING
 }
 
 /// Whether more than a fifth of the items hold the term: such a term says nothing of neighbours.

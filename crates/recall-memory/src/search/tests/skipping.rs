@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
+use crate::search::blocks::ITEMS;
 use crate::search::frequent::WEIGHED;
 use crate::search::{Filter, Index, ItemNo, NewItem, Place, Query};
 
@@ -247,5 +248,39 @@ fn most_items_are_passed_over_and_all_are_counted() {
             (1..most).contains(&weighed),
             "{text}: {weighed} of {touched}"
         );
+    }
+}
+
+/// A word in a great many items of one length: the first of them are as good as any.
+#[test]
+fn those_that_are_worth_the_same_as_the_last_are_passed_over() {
+    let mut index = Index::default();
+    for _ in 0..3_000 {
+        index.insert(&NewItem {
+            text: "amber and boat",
+            speaker: None,
+            assistant: false,
+            session: None,
+            observed_at: Timestamp::UNIX_EPOCH,
+        });
+    }
+    check(&mut index, &Index::default());
+    index.exhaustive = false;
+    for text in ["amber", "amber boat"] {
+        let query = Query {
+            text,
+            limit: 10,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let filter = Filter {
+            keep: None,
+            counted: None,
+        };
+        WEIGHED.set(0);
+        let found = index.find(&query, &filter, None);
+        assert_eq!(found.touched, 3_000, "{text}");
+        let first: Vec<ItemNo> = found.hits.iter().map(|hit| hit.item).collect();
+        assert_eq!(first, (0..10).collect::<Vec<_>>(), "{text}");
+        assert!(WEIGHED.get() <= ITEMS, "{text}: {}", WEIGHED.get());
     }
 }

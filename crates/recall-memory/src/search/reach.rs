@@ -1,0 +1,189 @@
+//! Which items of a block may be worth more than something, found for all of them at once.
+
+use super::blocks::{TIMES, WORDS};
+use super::frequent::{Bits, Frequent, join};
+use super::weight::ROUNDING;
+
+/// Terms by which items are told apart: with each more there are several times as many combinations.
+/// Where a question has more, the others count as if every item held them.
+pub(super) const SPLIT: usize = 4;
+
+/// The terms of a question at one block.
+pub(super) struct Reach<'a, 'b> {
+    terms: &'a [Frequent<'b>],
+    /// Places of the terms by which items are told apart: all in the order of the question, or those that
+    /// are worth most.
+    order: [usize; SPLIT],
+    split: usize,
+    /// What the terms from each of these on, and those behind them, are worth at most.
+    rest: [f32; SPLIT + 1],
+}
+
+impl<'a, 'b> Reach<'a, 'b> {
+    pub(super) fn new(terms: &'a [Frequent<'b>]) -> Self {
+        let mut order = [0, 1, 2, 3];
+        let mut others = 0.0;
+        if terms.len() > SPLIT {
+            let most = |at: &usize| terms.get(*at).map_or(0.0, most_of);
+            let mut all: Vec<usize> = (0..terms.len()).collect();
+            all.sort_by(|one, other| most(other).total_cmp(&most(one)));
+            let (first, behind) = all.split_at(SPLIT);
+            order.copy_from_slice(first);
+            others = behind.iter().map(most).sum();
+        }
+        let split = terms.len().min(SPLIT);
+        let mut rest = [others; SPLIT + 1];
+        for depth in (0..split).rev() {
+            rest[depth] = rest[depth + 1] + most_of(&terms[order[depth]]);
+        }
+        Self {
+            terms,
+            order,
+            split,
+            rest,
+        }
+    }
+
+    /// What an item of the block is worth at most, about.
+    pub(super) fn most(&self) -> f32 {
+        self.rest[0]
+    }
+
+    /// Those among some items of the block that may be worth more than this. With at most [`SPLIT`] terms
+    /// an item is left out as well if its words come to exactly this.
+    pub(super) fn beyond(&self, bar: f32, among: &Bits) -> Bits {
+        let mut found = [0; WORDS];
+        if self.may_exceed(bar, 0.0, 0) {
+            self.split_by(0, 0.0, bar, among, &mut found);
+        }
+        found
+    }
+
+    /// Whether what the first terms are worth, with all that the terms from `depth` on may be, is more.
+    fn may_exceed(&self, bar: f32, words: f32, depth: usize) -> bool {
+        match self.rest[depth] {
+            // Summed up in the order in which scores are: this is no estimate.
+            0.0 => words > bar,
+            rest => (words + rest) * ROUNDING > bar,
+        }
+    }
+
+    /// Adds those of the items that may get beyond the bar, where the terms before `depth` are worth at
+    /// most `words` in them.
+    fn split_by(&self, depth: usize, words: f32, bar: f32, among: &Bits, found: &mut Bits) {
+        if depth == self.split || words > bar {
+            return join(found, among, |all, more| all | more);
+        }
+        let term = &self.terms[self.order[depth]];
+        let last = depth + 1 == self.split;
+        // Those that hold a term more often are among those that hold it less often, and get in with that
+        // already if it is enough: only the fewest times that are enough matter for the last.
+        for times in 0..=TIMES {
+            let times = if last { times } else { TIMES - times };
+            let words = words + term.most()[times];
+            if !self.may_exceed(bar, words, depth + 1) {
+                if last {
+                    continue;
+                }
+                break;
+            }
+            let mut within = *among;
+            if times > 0 {
+                join(&mut within, term.held(times), |all, own| all & own);
+            }
+            self.split_by(depth + 1, words, bar, &within, found);
+            if last {
+                break;
+            }
+        }
+    }
+}
+
+/// What a term is worth at most in the block.
+fn most_of(term: &Frequent<'_>) -> f32 {
+    term.most()[TIMES]
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::search::blocks::{Blocks, ITEMS};
+    use crate::search::frequent::ones;
+    use crate::search::items::Items;
+    use crate::search::postings::Posting;
+    use crate::search::question::Wanted;
+    use crate::search::{ItemNo, NewItem, Place};
+
+    /// A block of items of so many words.
+    fn items(lengths: &[usize]) -> Items {
+        let mut items = Items::default();
+        for (order, words) in (0..).zip(lengths) {
+            let item = NewItem {
+                text: "",
+                speaker: None,
+                assistant: false,
+                session: None,
+                observed_at: Timestamp::UNIX_EPOCH,
+            };
+            let named = false;
+            items.push(&item, Place { order, named }, &[], *words);
+        }
+        items
+    }
+
+    /// How much the terms are worth in an item, as scores sum it up.
+    fn words(terms: &[Frequent<'_>], at: usize, items: &Items) -> f32 {
+        let norm = items.norm(at as ItemNo);
+        let held = terms.iter().filter_map(|term| term.at(at, norm));
+        held.fold(0.0, |words, own| words + own)
+    }
+
+    proptest! {
+        /// Of questions with one term to more than items are told apart by.
+        #[test]
+        fn no_item_beyond_the_bar_is_left_out(
+            held in proptest::collection::vec(
+                (1e-3..9_f32, proptest::collection::vec(0..7_u16, ITEMS)),
+                1..=SPLIT + 3,
+            ),
+            lengths in prop_oneof![
+                proptest::collection::vec(1..30_usize, ITEMS),
+                proptest::collection::vec(Just(12_usize), ITEMS),
+            ],
+            among in any::<[u64; WORDS]>(),
+            model in any::<proptest::sample::Index>(),
+        ) {
+            let items = items(&lengths);
+            let lists: Vec<Vec<Posting>> = held.iter().map(|(_, times)| {
+                let all = (0..).zip(times).filter(|(_, times)| **times > 0);
+                all.map(|(item, times)| Posting { item, times: *times }).collect()
+            }).collect();
+            let blocks: Vec<Blocks> = lists.iter().map(|list| Blocks::of(list, &items)).collect();
+            let mut terms: Vec<Frequent<'_>> = Vec::new();
+            for (((weight, _), list), blocks) in held.iter().zip(&lists).zip(&blocks) {
+                let wanted = Wanted { term: 0, holders: 0, weight: *weight };
+                let mut term = Frequent::new(&wanted, list, blocks);
+                term.enter(0);
+                terms.push(term);
+            }
+            let reach = Reach::new(&terms);
+            // What some item is worth is the hardest bar; those beside it are as close.
+            let own = words(&terms, model.index(ITEMS), &items);
+            for bar in [0.0, own.next_down(), own, own.next_up(), own / 2.0, reach.most()] {
+                let bar = bar.max(0.0);
+                let found: Vec<usize> = ones(&reach.beyond(bar, &among)).collect();
+                for at in ones(&among) {
+                    let is_found = found.binary_search(&at).is_ok();
+                    prop_assert!(is_found || words(&terms, at, &items) <= bar, "{}: {}", at, bar);
+                    let most: f32 = terms.iter().map(|term| term.most_at(at)).sum();
+                    let told_apart = terms.len() <= SPLIT;
+                    prop_assert!(!told_apart || is_found == (most > bar), "{}: {}", at, bar);
+                }
+                prop_assert!(found.iter().all(|at| among[at / 64] >> (at % 64) & 1 != 0));
+            }
+        }
+    }
+}
