@@ -20,19 +20,21 @@ pub(super) const TIMES: usize = 4;
 #[derive(Default)]
 pub(super) struct Blocks(Vec<Block>);
 
-/// Which items of one block hold a term, and at most how much of it.
+/// Which items of one block hold a term, and at most how much of it. In the order in which a search reads
+/// it: of a large index each part waits for memory.
 #[derive(Clone)]
+#[repr(C)]
 pub(super) struct Block {
-    /// Those that hold the term at least once, twice and so on.
-    held: [[u64; WORDS]; TIMES],
-    /// How many of the block stand before each word.
-    before: [u16; WORDS],
-    /// How many stand in earlier blocks.
-    start: u32,
     /// The least norm of those that hold the term exactly once, twice and so on.
     norms: [f32; TIMES - 1],
     /// What part of the most that the term may weigh it weighs at most in the others.
     share: f32,
+    /// Those that hold the term at least once, twice and so on.
+    held: [[u64; WORDS]; TIMES],
+    /// How many stand in earlier blocks.
+    start: u32,
+    /// How many of the block stand before each word.
+    before: [u16; WORDS],
 }
 
 impl Blocks {

@@ -181,7 +181,7 @@ fn offer_one(
 }
 
 /// Joins words with others, of which those that are not there are empty.
-pub(super) fn join(words: &mut Bits, others: &[u64], by: impl Fn(u64, u64) -> u64) {
+fn join(words: &mut Bits, others: &[u64], by: impl Fn(u64, u64) -> u64) {
     match others.first_chunk::<WORDS>() {
         Some(others) => {
             let both = words.iter_mut().zip(others);

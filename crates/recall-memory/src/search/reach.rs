@@ -1,7 +1,7 @@
 //! Which items of a block may be worth more than something, found for all of them at once.
 
 use super::blocks::{TIMES, WORDS};
-use super::frequent::{Bits, Frequent, join};
+use super::frequent::{Bits, Frequent};
 use super::weight::ROUNDING;
 
 /// Terms by which items are told apart: with each more there are several times as many combinations.
@@ -52,11 +52,17 @@ impl<'a, 'b> Reach<'a, 'b> {
     /// Those among some items of the block that may be worth more than this. With at most [`SPLIT`] terms
     /// an item is left out as well if its words come to exactly this.
     pub(super) fn beyond(&self, bar: f32, among: &Bits) -> Bits {
-        let mut found = [0; WORDS];
+        let mut found = Found {
+            bar,
+            among,
+            bits: [0; WORDS],
+            ways: [[0; SPLIT]; REMEMBERED],
+            seen: 0,
+        };
         if self.may_exceed(bar, 0.0, 0) {
-            self.split_by(0, 0.0, bar, among, &mut found);
+            self.split_by(0, 0.0, [0; SPLIT], &mut found);
         }
-        found
+        found.bits
     }
 
     /// Whether what the first terms are worth, with all that the terms from `depth` on may be, is more.
@@ -68,35 +74,66 @@ impl<'a, 'b> Reach<'a, 'b> {
         }
     }
 
-    /// Adds those of the items that may get beyond the bar, where the terms before `depth` are worth at
-    /// most `words` in them.
-    fn split_by(&self, depth: usize, words: f32, bar: f32, among: &Bits, found: &mut Bits) {
-        if depth == self.split || words > bar {
-            return join(found, among, |all, more| all | more);
+    /// Adds the items that may get beyond the bar in any way that begins with `way`: with its terms before
+    /// `depth` held so often, which is worth `words` at most.
+    fn split_by(&self, depth: usize, words: f32, mut way: Way, found: &mut Found<'_>) {
+        if depth == self.split || words > found.bar {
+            return self.add(way, found);
         }
-        let term = &self.terms[self.order[depth]];
+        let most = self.terms[self.order[depth]].most();
+        let with = |times: usize| words + most[times];
+        let enough = |times: &usize| self.may_exceed(found.bar, with(*times), depth + 1);
+        let Some(least) = (0..=TIMES).find(enough) else {
+            return;
+        };
+        // Those that hold a term more often are among those that hold it less often: where no other term
+        // follows, they get in with these.
         let last = depth + 1 == self.split;
-        // Those that hold a term more often are among those that hold it less often, and get in with that
-        // already if it is enough: only the fewest times that are enough matter for the last.
-        for times in 0..=TIMES {
-            let times = if last { times } else { TIMES - times };
-            let words = words + term.most()[times];
-            if !self.may_exceed(bar, words, depth + 1) {
-                if last {
-                    continue;
-                }
-                break;
-            }
-            let mut within = *among;
-            if times > 0 {
-                join(&mut within, term.held(times), |all, own| all & own);
-            }
-            self.split_by(depth + 1, words, bar, &within, found);
-            if last {
-                break;
-            }
+        for times in least..=if last { least } else { TIMES } {
+            way[depth] = times;
+            self.split_by(depth + 1, with(times), way, found);
         }
     }
+
+    /// Adds the items that hold each term as often as this, unless they are in already.
+    fn add(&self, way: Way, found: &mut Found<'_>) {
+        let no_more = |other: &Way| other.iter().zip(&way).all(|(other, own)| other <= own);
+        if found.ways[..found.seen].iter().any(no_more) {
+            return;
+        }
+        if let Some(next) = found.ways.get_mut(found.seen) {
+            *next = way;
+            found.seen += 1;
+        }
+        let mut held = [&ALL; SPLIT];
+        for ((held, times), at) in held.iter_mut().zip(way).zip(self.order) {
+            if times > 0 {
+                *held = self.terms[at].held(times);
+            }
+        }
+        let [one, two, three, four] = held;
+        for (no, bits) in found.bits.iter_mut().enumerate() {
+            *bits |= found.among[no] & one[no] & two[no] & three[no] & four[no];
+        }
+    }
+}
+
+/// How often an item holds each of the terms by which items are told apart, at least.
+type Way = [usize; SPLIT];
+
+/// Ways that are remembered, so that those which lead to fewer of the same items are passed over.
+const REMEMBERED: usize = 16;
+
+/// Every item of a block.
+static ALL: Bits = [u64::MAX; WORDS];
+
+/// Items found to get beyond a bar.
+struct Found<'a> {
+    bar: f32,
+    among: &'a Bits,
+    bits: Bits,
+    ways: [Way; REMEMBERED],
+    seen: usize,
 }
 
 /// What a term is worth at most in the block.

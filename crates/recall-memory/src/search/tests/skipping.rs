@@ -284,3 +284,22 @@ fn those_that_are_worth_the_same_as_the_last_are_passed_over() {
         assert!(WEIGHED.get() <= ITEMS, "{text}: {}", WEIGHED.get());
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// The closeness of words is looked at in as many items, however many are wanted.
+    #[test]
+    fn a_longer_page_begins_with_a_shorter_one(made in made()) {
+        let index = made.index();
+        let now = Timestamp::from_second(19_050 * 86_400).unwrap();
+        for text in QUESTIONS {
+            let page = |limit| ask(&index, &Query { text, limit, now }, 1, false, None).hits;
+            let all = page(1_000);
+            for limit in [1, 10, 99, 100, 101, 250] {
+                let expected = &all[..all.len().min(limit)];
+                prop_assert_eq!(page(limit), expected, "{}: {}", text, limit);
+            }
+        }
+    }
+}
