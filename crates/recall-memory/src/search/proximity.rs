@@ -15,17 +15,21 @@ pub(super) struct Proximity {
     /// A bit for each term's low bits, to pass over most terms of an item at once.
     seen: u64,
     pairs: Vec<Measured>,
-    /// The pairs each term is in.
-    pairs_of: Vec<Vec<usize>>,
+    /// The pairs each term is in, with the place of its partner.
+    pairs_of: Vec<Vec<(usize, usize)>>,
     /// Where each term stood last in the item.
-    last: Vec<Option<usize>>,
+    last: Vec<isize>,
 }
 
+/// Where a term stands that does not stand in the item: further from all others than any that does. A
+/// number instead of nothing, as no two items are alike and a branch for each would be guessed wrong.
+const NOWHERE: isize = -(1 << 24);
+/// What two terms of which one is nowhere are not closer than.
+const FAR: isize = 1 << 24;
+
 struct Measured {
-    /// Places in `terms`.
-    terms: [usize; 2],
     weight: f32,
-    distance: Option<usize>,
+    distance: isize,
 }
 
 impl Proximity {
@@ -37,17 +41,17 @@ impl Proximity {
         let mut pairs_of = vec![Vec::new(); terms.len()];
         let mut measured = Vec::with_capacity(pairs.len());
         for (no, pair) in pairs.iter().enumerate() {
-            let places = pair.terms.map(place);
-            places.iter().for_each(|&at| pairs_of[at].push(no));
+            let [one, other] = pair.terms.map(place);
+            pairs_of[one].push((no, other));
+            pairs_of[other].push((no, one));
             measured.push(Measured {
-                terms: places,
                 weight: pair.weight,
-                distance: None,
+                distance: FAR,
             });
         }
         Self {
             seen: terms.iter().fold(0, |seen, &term| seen | bit(term)),
-            last: vec![None; terms.len()],
+            last: vec![NOWHERE; terms.len()],
             terms,
             pairs: measured,
             pairs_of,
@@ -61,8 +65,8 @@ impl Proximity {
 
     /// The gain of an item with these terms.
     pub(super) fn of(&mut self, item: &[TermNo]) -> f32 {
-        self.last.fill(None);
-        for (at, &term) in item.iter().take(READ).enumerate() {
+        self.last.fill(NOWHERE);
+        for (at, &term) in (0..).zip(item.iter().take(READ)) {
             if self.seen & bit(term) != 0
                 && let Ok(place) = self.terms.binary_search(&term)
             {
@@ -70,23 +74,19 @@ impl Proximity {
             }
         }
         let gains = self.pairs.iter_mut().filter_map(|pair| {
-            pair.distance
-                .take()
-                .map(|distance| pair.weight / distance as f32)
+            let distance = std::mem::replace(&mut pair.distance, FAR);
+            (distance < FAR).then(|| pair.weight / distance as f32)
         });
         WEIGHT * gains.sum::<f32>()
     }
 
     /// Notes a term; the closest partner of a pair is always the last one seen.
-    fn note(&mut self, place: usize, at: usize) {
-        self.last[place] = Some(at);
-        for &no in &self.pairs_of[place] {
-            let pair = &mut self.pairs[no];
-            let [one, other] = pair.terms;
-            if let (Some(one), Some(other)) = (self.last[one], self.last[other]) {
-                let distance = one.abs_diff(other);
-                pair.distance = Some(pair.distance.map_or(distance, |least| least.min(distance)));
-            }
+    fn note(&mut self, place: usize, at: isize) {
+        self.last[place] = at;
+        for &(no, partner) in &self.pairs_of[place] {
+            let distance = at - self.last[partner];
+            let least = &mut self.pairs[no].distance;
+            *least = distance.min(*least);
         }
     }
 }
