@@ -12,12 +12,18 @@ pub(crate) const HEADS: TableDefinition<'_, u32, (u64, u64)> = TableDefinition::
 /// (number, revision) → (event id, body).
 pub(crate) const EVENTS: TableDefinition<'_, (u32, u64), (&str, &[u8])> =
     TableDefinition::new("events");
-/// (number, event id) → revision.
-pub(crate) const EVENT_IDS: TableDefinition<'_, (u32, &str), u64> =
-    TableDefinition::new("event_ids");
+/// (number, fingerprint of an event id, revision): where the log may hold that id.
+pub(crate) const EVENT_PLACES: TableDefinition<'_, (u32, u64, u64), ()> =
+    TableDefinition::new("event_places");
+/// Number → the revision up to which `EVENT_PLACES` knows the log.
+pub(crate) const INDEXED: TableDefinition<'_, u32, u64> = TableDefinition::new("indexed");
 /// (number, kind, key) → (version, body).
 pub(crate) const RECORDS: TableDefinition<'_, (u32, u8, &str), (u64, &[u8])> =
     TableDefinition::new("records");
 /// (number, lease) → (epoch, holder, expiry in Unix microseconds, released).
 pub(crate) const LEASES: TableDefinition<'_, (u32, &str), (u64, &str, i64, bool)> =
     TableDefinition::new("leases");
+
+/// Of format 1, which had (number, event id) → revision for every event.
+pub(crate) const OLD_EVENT_IDS: TableDefinition<'_, (u32, &str), u64> =
+    TableDefinition::new("event_ids");

@@ -10,10 +10,12 @@
 //! reason and is opened again by itself.
 
 mod file;
+mod ids;
 mod layout;
 mod open;
 mod read;
 mod store;
+mod tables;
 mod write;
 
 pub use open::{FORMAT, OpenError};

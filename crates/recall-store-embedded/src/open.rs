@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout;
 
-/// The on-disk format that this version writes. It reads this one and refuses newer ones.
-pub const FORMAT: u64 = 1;
+/// The on-disk format that this version writes. It turns older ones into it and refuses newer ones.
+pub const FORMAT: u64 = 2;
 
 /// Pages that redb keeps in memory. Reads come from resident views; the file is read in order when
 /// a view is loaded, so a small cache serves.
@@ -108,7 +108,7 @@ pub(crate) fn open(dir: &Path) -> Result<Database, OpenError> {
     make_file(&file).map_err(io)?;
     warn_if_open_to_others(dir);
     let database = open_database(dir, &file)?;
-    settle_format(dir, &database, marker.is_some())?;
+    settle_format(dir, &database, marker.as_ref())?;
     write_private(
         &dir.join(HOLDER),
         &Holder {
@@ -182,8 +182,13 @@ fn is_damage(error: &io::Error) -> bool {
     )
 }
 
-/// Reads the format from the database, or writes it into one that was made just now.
-fn settle_format(dir: &Path, database: &Database, was_made: bool) -> Result<(), OpenError> {
+/// Reads the format from the database, or writes it into one that was made just now. An older one is
+/// brought to this one; what a crash leaves in between, the next start goes on with.
+fn settle_format(
+    dir: &Path,
+    database: &Database,
+    marker: Option<&Marker>,
+) -> Result<(), OpenError> {
     let broken = |error: redb::Error| damaged(dir, format!("{DATABASE}: {error}"));
     let found = stored_format(database).map_err(broken)?;
     match found {
@@ -193,11 +198,14 @@ fn settle_format(dir: &Path, database: &Database, was_made: bool) -> Result<(), 
                 found,
             });
         }
-        Some(_) => {}
-        None if was_made => return Err(damaged(dir, format!("{DATABASE} holds no format"))),
+        Some(FORMAT) => {}
+        Some(found) => upgrade(dir, database, found).map_err(broken)?,
+        None if marker.is_some() => {
+            return Err(damaged(dir, format!("{DATABASE} holds no format")));
+        }
         None => create_tables(database).map_err(broken)?,
     }
-    if !was_made {
+    if marker.is_none_or(|marker| marker.format != FORMAT) {
         write_private(&dir.join(MARKER), &Marker { format: FORMAT }).map_err(|source| {
             OpenError::Io {
                 dir: dir.to_owned(),
@@ -223,10 +231,24 @@ fn create_tables(database: &Database) -> Result<(), redb::Error> {
     write.open_table(layout::NAMESPACES)?;
     write.open_table(layout::HEADS)?;
     write.open_table(layout::EVENTS)?;
-    write.open_table(layout::EVENT_IDS)?;
+    write.open_table(layout::EVENT_PLACES)?;
+    write.open_table(layout::INDEXED)?;
     write.open_table(layout::RECORDS)?;
     write.open_table(layout::LEASES)?;
     write.commit()?;
+    Ok(())
+}
+
+/// Brings an older file to this format, in one transaction: the whole step or nothing of it.
+fn upgrade(dir: &Path, database: &Database, found: u64) -> Result<(), redb::Error> {
+    let write = database.begin_write()?;
+    // Format 1 kept every id in a table of its own; the new index is made from the log when it is needed.
+    write.delete_table(layout::OLD_EVENT_IDS)?;
+    write.open_table(layout::EVENT_PLACES)?;
+    write.open_table(layout::INDEXED)?;
+    write.open_table(layout::META)?.insert("format", FORMAT)?;
+    write.commit()?;
+    tracing::info!(dir = %dir.display(), from = found, to = FORMAT, "the store has a new format");
     Ok(())
 }
 

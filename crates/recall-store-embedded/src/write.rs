@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recall_store::{
-    Acquired, Batch, Clock, Committed, Epoch, Error, Fence, Grant, Namespace, Precondition,
-    RecordWrite, Revision, Version,
+    Acquired, Batch, Clock, Committed, Epoch, Error, Fence, Grant, Namespace, NewEvent,
+    Precondition, RecordWrite, Revision, Version,
 };
-use redb::{ReadableTable, Table, WriteTransaction};
+use redb::ReadableTable;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::file::File;
-use crate::layout;
+use crate::ids;
 use crate::read::{broken, in_words, lease};
+use crate::tables::Tables;
 
 /// Writes that may wait for the writer thread; more make their callers wait to queue.
 pub(crate) const QUEUE: usize = 1024;
@@ -53,30 +54,55 @@ type Answer = Box<dyn FnOnce(Option<Error>) + Send>;
 /// Runs until every sender of jobs is gone.
 pub(crate) fn run(file: &File, clock: &Arc<dyn Clock>, mut jobs: mpsc::Receiver<Job>) {
     let mut group = Vec::with_capacity(GROUP);
-    while let Some(first) = jobs.blocking_recv() {
-        group.push(first);
+    loop {
+        // Those that another transaction has to go on with come first.
+        if group.is_empty() {
+            match jobs.blocking_recv() {
+                Some(first) => group.push(first),
+                None => return,
+            }
+        }
         while group.len() < GROUP
             && let Ok(next) = jobs.try_recv()
         {
             group.push(next);
         }
-        perform(file, clock.now(), group.drain(..));
+        let unfinished = perform(file, clock.now(), group.drain(..));
+        group.extend(unfinished);
     }
 }
 
-/// One transaction for a whole group. A job that is refused leaves no trace in it.
-fn perform(file: &File, now: Timestamp, jobs: impl Iterator<Item = Job>) {
+/// One transaction for a whole group. A job that is refused leaves no trace in it. Answers with those
+/// that need another one.
+fn perform(file: &File, now: Timestamp, jobs: impl Iterator<Item = Job>) -> Vec<Job> {
     let write = match file.begin_write() {
         Ok(write) => write,
-        Err(error) => return jobs.for_each(|job| refuse(job, again(&error))),
+        Err(error) => {
+            jobs.for_each(|job| refuse(job, again(&error)));
+            return Vec::new();
+        }
     };
     let mut answers: Vec<Answer> = Vec::new();
+    let mut unfinished = Vec::new();
     let mut effect = Effect::Nothing;
+    let mut shared = Shared {
+        tables: Tables::new(&write),
+        rows: ids::SLICE,
+    };
     for job in jobs {
-        let (answer, effect_of_job) = apply(&write, now, job);
-        answers.push(answer);
+        let effect_of_job = match apply(&mut shared, now, job) {
+            Applied::Answered(answer, effect) => {
+                answers.push(answer);
+                effect
+            }
+            Applied::Unfinished(job) => {
+                unfinished.push(job);
+                Effect::Wrote
+            }
+        };
         effect = effect.max(effect_of_job);
     }
+    drop(shared);
     let failure = match effect {
         Effect::Nothing => None,
         Effect::Wrote => match write.commit() {
@@ -95,6 +121,21 @@ fn perform(file: &File, now: Timestamp, jobs: impl Iterator<Item = Job>) {
     for answer in answers {
         answer(failure.as_ref().map(again));
     }
+    unfinished
+}
+
+/// What the jobs of one transaction share.
+struct Shared<'t> {
+    tables: Tables<'t>,
+    /// The rows of logs that it may still index.
+    rows: u64,
+}
+
+/// What became of a job.
+enum Applied {
+    Answered(Answer, Effect),
+    /// It did a part of its work, and goes on in the next transaction.
+    Unfinished(Job),
 }
 
 /// What a job did to the shared transaction, the most consequential last.
@@ -110,20 +151,25 @@ enum Effect {
 }
 
 /// Applies one job and keeps its answer back.
-fn apply(write: &WriteTransaction, now: Timestamp, job: Job) -> (Answer, Effect) {
+fn apply(shared: &mut Shared<'_>, now: Timestamp, job: Job) -> Applied {
+    let tables = &mut shared.tables;
     match job {
-        Job::Commit(ns, batch, to) => later(to, commit(write, &ns, batch)),
-        Job::Acquire(ns, ask, to) => later(to, acquire(write, &ns, &ask, now)),
-        Job::Renew(ns, grant, ttl, to) => later(to, renew(write, &ns, &grant, ttl, now)),
-        Job::Release(ns, name, epoch, to) => later(to, release(write, &ns, &name, epoch)),
-        Job::Probe(to) => later(to, probe(write, now)),
+        Job::Commit(ns, batch, to) => match commit(shared, &ns, &batch) {
+            Ok(Some(committed)) => later(to, Ok(committed)),
+            Ok(None) => Applied::Unfinished(Job::Commit(ns, batch, to)),
+            Err(error) => later(to, Err(error)),
+        },
+        Job::Acquire(ns, ask, to) => later(to, acquire(tables, &ns, &ask, now)),
+        Job::Renew(ns, grant, ttl, to) => later(to, renew(tables, &ns, &grant, ttl, now)),
+        Job::Release(ns, name, epoch, to) => later(to, release(tables, &ns, &name, epoch)),
+        Job::Probe(to) => later(to, probe(tables, now)),
     }
 }
 
 fn later<T: Send + 'static>(
     to: oneshot::Sender<Result<T, Error>>,
     outcome: Result<T, Error>,
-) -> (Answer, Effect) {
+) -> Applied {
     let effect = match &outcome {
         Ok(_) => Effect::Wrote,
         Err(error @ (Error::Unavailable { .. } | Error::Damaged(_))) => {
@@ -138,7 +184,7 @@ fn later<T: Send + 'static>(
             Some(_) | None => outcome,
         });
     });
-    (answer, effect)
+    Applied::Answered(answer, effect)
 }
 
 fn refuse(job: Job, error: Error) {
@@ -163,20 +209,20 @@ fn again(error: &Error) -> Error {
     }
 }
 
-fn probe(write: &WriteTransaction, now: Timestamp) -> Result<(), Error> {
-    let mut meta = write.open_table(layout::META).map_err(broken)?;
+fn probe(tables: &mut Tables<'_>, now: Timestamp) -> Result<(), Error> {
+    let meta = tables.meta.open()?;
     let seconds = u64::try_from(now.as_second()).unwrap_or_default();
     meta.insert("probed", seconds).map_err(broken)?;
     Ok(())
 }
 
 /// The number of a namespace, given on its first write.
-fn number(write: &WriteTransaction, ns: &Namespace) -> Result<u32, Error> {
-    let mut table = write.open_table(layout::NAMESPACES).map_err(broken)?;
+fn number(tables: &mut Tables<'_>, ns: &Namespace) -> Result<u32, Error> {
+    let table = tables.namespaces.open()?;
     if let Some(number) = table.get(ns.as_str()).map_err(broken)? {
         return Ok(number.value());
     }
-    let next = redb::ReadableTableMetadata::len(&table).map_err(broken)?;
+    let next = redb::ReadableTableMetadata::len(table).map_err(broken)?;
     let number = u32::try_from(next).map_err(|_| Error::TooLarge {
         what: "the number of namespaces",
         limit: u32::MAX.into(),
@@ -185,39 +231,48 @@ fn number(write: &WriteTransaction, ns: &Namespace) -> Result<u32, Error> {
     Ok(number)
 }
 
-fn commit(write: &WriteTransaction, ns: &Namespace, batch: Batch) -> Result<Committed, Error> {
-    let number = number(write, ns)?;
-    let mut heads = write.open_table(layout::HEADS).map_err(broken)?;
-    let (mut revision, mut writes) = heads
-        .get(number)
-        .map_err(broken)?
-        .map_or((0, 0), |head| head.value());
-    let mut records = write.open_table(layout::RECORDS).map_err(broken)?;
+/// Writes a batch; `None` if the index of ids needs another transaction first.
+fn commit(
+    shared: &mut Shared<'_>,
+    ns: &Namespace,
+    batch: &Batch,
+) -> Result<Option<Committed>, Error> {
+    let Shared { tables, rows } = shared;
+    let number = number(tables, ns)?;
+    let head = tables.heads.open()?.get(number).map_err(broken)?;
+    let (mut revision, mut writes) = head.map_or((0, 0), |head| head.value());
     if batch.expect.is_some_and(|expected| expected.0 != revision)
-        || !preconditions_hold(&records, number, &batch.records)?
+        || !preconditions_hold(tables, number, &batch.records)?
     {
         return Err(Error::Conflict {
             revision: Revision(revision),
         });
     }
     if let Some(fence) = &batch.fence {
-        check_fence(write, number, fence)?;
+        check_fence(tables, number, fence)?;
     }
     // From here on nothing is refused, so a refused job leaves no trace in the shared transaction.
-    let events = append(write, number, &mut revision, &batch)?;
-    let versions = put(&mut records, number, &mut writes, batch.records)?;
-    heads.insert(number, (revision, writes)).map_err(broken)?;
-    Ok(Committed {
+    let events = match (batch.events.as_slice(), batch.expect) {
+        ([], _) => Vec::new(),
+        (events, Some(_)) => append_new(tables, number, &mut revision, events)?,
+        (_, None) if !ids::catch_up(tables, number, revision, rows)? => return Ok(None),
+        (events, None) => append_unknown(tables, number, &mut revision, events)?,
+    };
+    let versions = put(tables, number, &mut writes, &batch.records)?;
+    tables
+        .heads
+        .open()?
+        .insert(number, (revision, writes))
+        .map_err(broken)?;
+    Ok(Some(Committed {
         revision: Revision(revision),
         events,
         records: versions,
-    })
+    }))
 }
 
-type Records<'txn> = Table<'txn, (u32, u8, &'static str), (u64, &'static [u8])>;
-
 fn preconditions_hold(
-    table: &Records<'_>,
+    tables: &mut Tables<'_>,
     number: u32,
     writes: &[RecordWrite],
 ) -> Result<bool, Error> {
@@ -231,6 +286,7 @@ fn preconditions_hold(
         if *precondition == Precondition::None {
             continue;
         }
+        let table = tables.records.open()?;
         let stored = table
             .get((number, kind.number(), key.as_str()))
             .map_err(broken)?;
@@ -246,8 +302,8 @@ fn preconditions_hold(
     Ok(true)
 }
 
-fn check_fence(write: &WriteTransaction, number: u32, fence: &Fence) -> Result<(), Error> {
-    let table = write.open_table(layout::LEASES).map_err(broken)?;
+fn check_fence(tables: &mut Tables<'_>, number: u32, fence: &Fence) -> Result<(), Error> {
+    let table = tables.leases.open()?;
     let row = table.get((number, fence.lease.as_str())).map_err(broken)?;
     let (current, released) = row.map_or((0, false), |row| {
         let (epoch, _, _, released) = row.value();
@@ -262,42 +318,59 @@ fn check_fence(write: &WriteTransaction, number: u32, fence: &Fence) -> Result<(
     Ok(())
 }
 
-fn append(
-    write: &WriteTransaction,
+/// Appends events whose ids the caller vouches for.
+fn append_new(
+    tables: &mut Tables<'_>,
     number: u32,
     revision: &mut u64,
-    batch: &Batch,
+    events: &[NewEvent],
 ) -> Result<Vec<Revision>, Error> {
-    if batch.events.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut log = write.open_table(layout::EVENTS).map_err(broken)?;
-    let mut ids = write.open_table(layout::EVENT_IDS).map_err(broken)?;
-    let mut places = Vec::with_capacity(batch.events.len());
-    for event in &batch.events {
-        let id = event.id.as_str();
-        let known = ids
-            .get((number, id))
-            .map_err(broken)?
-            .map(|place| place.value());
-        if let Some(known) = known {
+    let places = events
+        .iter()
+        .map(|event| log(tables, number, revision, event));
+    places.collect()
+}
+
+/// Appends events unless the log has their ids.
+fn append_unknown(
+    tables: &mut Tables<'_>,
+    number: u32,
+    revision: &mut u64,
+    events: &[NewEvent],
+) -> Result<Vec<Revision>, Error> {
+    let mut places = Vec::with_capacity(events.len());
+    for event in events {
+        if let Some(known) = ids::find(tables, number, &event.id)? {
             places.push(Revision(known));
             continue;
         }
-        *revision += 1;
-        ids.insert((number, id), *revision).map_err(broken)?;
-        log.insert((number, *revision), (id, &*event.body))
-            .map_err(broken)?;
-        places.push(Revision(*revision));
+        let place = log(tables, number, revision, event)?;
+        ids::add(tables, number, &event.id, place.0)?;
+        places.push(place);
     }
+    ids::know(tables, number, *revision)?;
     Ok(places)
 }
 
+/// Adds one event to the log.
+fn log(
+    tables: &mut Tables<'_>,
+    number: u32,
+    revision: &mut u64,
+    event: &NewEvent,
+) -> Result<Revision, Error> {
+    *revision += 1;
+    let row = (event.id.as_str(), &*event.body);
+    let log = tables.events.open()?;
+    log.insert((number, *revision), row).map_err(broken)?;
+    Ok(Revision(*revision))
+}
+
 fn put(
-    table: &mut Records<'_>,
+    tables: &mut Tables<'_>,
     number: u32,
     writes: &mut u64,
-    records: Vec<RecordWrite>,
+    records: &[RecordWrite],
 ) -> Result<Vec<Version>, Error> {
     let mut versions = Vec::with_capacity(records.len());
     for RecordWrite {
@@ -306,8 +379,9 @@ fn put(
     {
         *writes += 1;
         let place = (number, kind.number(), key.as_str());
+        let table = tables.records.open()?;
         match body {
-            Some(body) => drop(table.insert(place, (*writes, &*body)).map_err(broken)?),
+            Some(body) => drop(table.insert(place, (*writes, &**body)).map_err(broken)?),
             None => drop(table.remove(place).map_err(broken)?),
         }
         versions.push(Version(*writes));
@@ -316,13 +390,13 @@ fn put(
 }
 
 fn acquire(
-    write: &WriteTransaction,
+    tables: &mut Tables<'_>,
     ns: &Namespace,
     ask: &Ask,
     now: Timestamp,
 ) -> Result<Acquired, Error> {
-    let number = number(write, ns)?;
-    let mut table = write.open_table(layout::LEASES).map_err(broken)?;
+    let number = number(tables, ns)?;
+    let table = tables.leases.open()?;
     let place = (number, ask.name.as_str());
     let standing = table
         .get(place)
@@ -351,14 +425,14 @@ fn acquire(
 }
 
 fn renew(
-    write: &WriteTransaction,
+    tables: &mut Tables<'_>,
     ns: &Namespace,
     grant: &Grant,
     ttl: Duration,
     now: Timestamp,
 ) -> Result<Grant, Error> {
-    let number = number(write, ns)?;
-    let mut table = write.open_table(layout::LEASES).map_err(broken)?;
+    let number = number(tables, ns)?;
+    let table = tables.leases.open()?;
     let place = (number, grant.name.as_str());
     let standing = table
         .get(place)
@@ -388,13 +462,13 @@ fn renew(
 }
 
 fn release(
-    write: &WriteTransaction,
+    tables: &mut Tables<'_>,
     ns: &Namespace,
     name: &str,
     epoch: Epoch,
 ) -> Result<bool, Error> {
-    let number = number(write, ns)?;
-    let mut table = write.open_table(layout::LEASES).map_err(broken)?;
+    let number = number(tables, ns)?;
+    let table = tables.leases.open()?;
     let standing = table.get((number, name)).map_err(broken)?.map(|row| {
         let (current, holder, expires, released) = row.value();
         (current, holder.to_owned(), expires, released)

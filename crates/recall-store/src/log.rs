@@ -18,7 +18,8 @@ impl fmt::Display for Revision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
     /// Chosen by the caller from the content. An id already in the log makes the append of this
-    /// event a no-op, so a retry after a lost answer is harmless. At most 256 bytes.
+    /// event a no-op, so a retry after a lost answer is harmless, unless the batch
+    /// [expects](crate::Batch::expect) a revision. At most 256 bytes.
     pub id: String,
     /// One flat JSON object whose values are strings, finite numbers or booleans. Remote adapters
     /// turn its members into metadata; the others keep it as it is. At most 8 MiB.

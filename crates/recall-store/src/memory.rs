@@ -161,11 +161,13 @@ impl Space {
 
     fn commit(&mut self, batch: Batch) -> Result<Committed, Error> {
         self.check(&batch)?;
+        let vouched = batch.expect.is_some();
         let events = batch
             .events
             .into_iter()
             .map(|event| {
                 if let Some(known) = self.ids.get(&event.id) {
+                    debug_assert!(!vouched, "{} is said to be new and is not", event.id);
                     return *known;
                 }
                 let revision = Revision(self.revision().0 + 1);

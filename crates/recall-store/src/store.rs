@@ -37,7 +37,9 @@ pub struct Batch {
     pub events: Vec<NewEvent>,
     /// Records to write. At most 4,096; no record twice.
     pub records: Vec<RecordWrite>,
-    /// Refuse the batch unless the log stands at this revision.
+    /// Refuse the batch unless the log stands at this revision. Whoever expects one has read the log up
+    /// to there, and vouches that each event's id is new, to the log and within the batch: a store need
+    /// not look. A repetition after a lost answer is a conflict, so it appends nothing twice.
     pub expect: Option<Revision>,
     /// Refuse the batch once a newer epoch of this lease exists.
     pub fence: Option<Fence>,

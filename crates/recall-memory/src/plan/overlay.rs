@@ -50,7 +50,11 @@ impl<'v> Draft<'v> {
         self.added
     }
 
+    /// Adds an event, unless the log or this write has it: a batch vouches that its ids are new.
     pub(super) fn push(&mut self, subject: &Arc<str>, predicate: &Arc<str>, event: Event) {
+        if self.has(subject, predicate, &event) {
+            return;
+        }
         self.added.push(Placed {
             subject: Arc::clone(subject),
             predicate: Arc::clone(predicate),
@@ -58,6 +62,25 @@ impl<'v> Draft<'v> {
             session: self.stamp.author.session.clone(),
             event,
         });
+    }
+
+    /// Whether an event's id is there already. Ids are made of the pair and the instant, among the rest,
+    /// so the events of the pair at that instant are all that can have it.
+    fn has(&self, subject: &str, predicate: &str, event: &Event) -> bool {
+        if self.added.iter().any(|placed| placed.event.id == event.id) {
+            return true;
+        }
+        let pair = self
+            .view
+            .subject_no(subject)
+            .zip(self.view.predicate_no(predicate))
+            .and_then(|(subject, predicate)| self.view.pair_no(subject, predicate))
+            .and_then(|no| self.view.pair(no));
+        pair.is_some_and(|pair| {
+            let last = pair.last().map(|(_, last)| last.observed);
+            let reaches = last >= Some(event.observed);
+            reaches && pair.events.iter().any(|other| other.id == event.id)
+        })
     }
 
     /// The subject as it is spelt in the log already, or as it is sent.
@@ -268,3 +291,6 @@ fn free(own: &Member<'_>, at: Timestamp) -> Timestamp {
             false => free,
         })
 }
+
+#[cfg(test)]
+mod tests;

@@ -382,7 +382,7 @@ impl Pair {
     }
 
     /// The last event in fold order, with its slot.
-    pub(super) fn last(&self) -> Option<(u32, &Event)> {
+    pub(crate) fn last(&self) -> Option<(u32, &Event)> {
         let slot = match &self.order {
             Some(order) => *order.last()?,
             None => u32::try_from(self.events.len()).ok()?.checked_sub(1)?,

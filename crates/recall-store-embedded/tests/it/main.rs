@@ -3,6 +3,8 @@
 
 mod crash;
 mod directory;
+mod ids;
+mod old_format;
 
 use std::sync::Arc;
 

@@ -19,6 +19,8 @@ pub(super) async fn checks(store: &Arc<dyn Store>) {
     if store.capabilities().conditional_append {
         an_unexpected_revision_is_a_conflict(store).await;
         of_racing_conditional_appends_one_wins(store).await;
+        a_conditional_append_is_not_repeated(store).await;
+        ids_appended_conditionally_are_known(store).await;
     }
 }
 
@@ -263,6 +265,52 @@ async fn an_unexpected_revision_is_a_conflict(store: &Arc<dyn Store>) {
         .commit(&ns, expecting("b", 1))
         .await
         .expect("the log stands there");
+}
+
+/// A caller whose answer was lost sends the same again.
+async fn a_conditional_append_is_not_repeated(store: &Arc<dyn Store>) {
+    let ns = namespace("repeated");
+    let vouched = Batch {
+        expect: Some(Revision(0)),
+        ..batch(vec![event("a", r#"{"k":1}"#), event("b", r#"{"k":2}"#)])
+    };
+    let done = store.commit(&ns, vouched.clone()).await.expect("a commit");
+    assert_eq!(done.events, [Revision(1), Revision(2)]);
+    let refusal = store
+        .commit(&ns, vouched)
+        .await
+        .expect_err("the log has moved");
+    assert!(matches!(refusal, Error::Conflict { .. }), "{refusal}");
+    assert_eq!(all(store, &ns).await.len(), 2);
+}
+
+/// However long the log has grown by appends that nobody looked up, and whatever was looked up between.
+async fn ids_appended_conditionally_are_known(store: &Arc<dyn Store>) {
+    let ns = namespace("vouched");
+    let named = |range: std::ops::Range<u64>| {
+        let events = range.map(|n| event(&format!("e{n}"), r#"{"k":1}"#));
+        events.collect::<Vec<_>>()
+    };
+    let mut end = 0;
+    for (vouched, looked_up) in [(3, 1), (40, 2), (1, 1)] {
+        let conditional = Batch {
+            expect: Some(Revision(end)),
+            ..batch(named(end..end + vouched))
+        };
+        store.commit(&ns, conditional).await.expect("a commit");
+        end += vouched;
+        // Everything so far again, and something new.
+        let again = store
+            .commit(&ns, batch(named(0..end + looked_up)))
+            .await
+            .expect("a commit");
+        let places: Vec<_> = (1..=end + looked_up).map(Revision).collect();
+        assert_eq!(again.events, places);
+        end += looked_up;
+    }
+    let ids: Vec<_> = all(store, &ns).await.into_iter().map(|it| it.id).collect();
+    let wanted: Vec<_> = (0..end).map(|n| format!("e{n}")).collect();
+    assert_eq!(ids, wanted);
 }
 
 async fn of_racing_conditional_appends_one_wins(store: &Arc<dyn Store>) {
