@@ -16,6 +16,7 @@ mod open;
 mod read;
 mod store;
 mod tables;
+mod turn;
 mod write;
 
 pub use open::{FORMAT, OpenError};

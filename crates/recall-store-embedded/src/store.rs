@@ -1,5 +1,11 @@
 //! The adapter: the port's methods over the reader and the writer thread.
+//!
+//! Another thread costs a wake-up there and one back, each as much as a small read or a part of a sync. So
+//! single records, whose pages are in memory as a rule, are read on the thread that asks; and a write that
+//! is alone is done there too, as long as the one before it was alone. As soon as writes meet, the writer
+//! thread does them together.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -10,11 +16,13 @@ use recall_store::{
     LogPage, Namespace, Record, RecordKind, RecordPage, Revision, Store, SystemClock,
 };
 use redb::ReadTransaction;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::file::File;
 use crate::open::OpenError;
 use crate::read;
+use crate::turn::Turn;
 use crate::write::{self, Ask, Job, QUEUE};
 
 /// A data directory that this process holds. Dropping it finishes the writes that were queued and
@@ -23,6 +31,7 @@ use crate::write::{self, Ask, Job, QUEUE};
 pub struct EmbeddedStore {
     file: Arc<File>,
     clock: Arc<dyn Clock>,
+    turn: Arc<Turn>,
     jobs: Option<mpsc::Sender<Job>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -46,10 +55,12 @@ impl EmbeddedStore {
     pub fn open_with_clock(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let file = Arc::new(File::open(dir)?);
         let (jobs, queue) = mpsc::channel(QUEUE);
+        let turn = Arc::new(Turn::default());
         let (for_writer, writer_clock) = (Arc::clone(&file), Arc::clone(&clock));
+        let writers_turn = Arc::clone(&turn);
         let writer = std::thread::Builder::new()
             .name("recall-store".to_owned())
-            .spawn(move || write::run(&for_writer, &writer_clock, queue))
+            .spawn(move || write::run(&for_writer, &writer_clock, &writers_turn, queue))
             .map_err(|source| OpenError::Io {
                 dir: dir.to_owned(),
                 source,
@@ -57,6 +68,7 @@ impl EmbeddedStore {
         Ok(Self {
             file,
             clock,
+            turn,
             jobs: Some(jobs),
             writer: Some(writer),
         })
@@ -69,8 +81,42 @@ impl EmbeddedStore {
         let (to, answer) = oneshot::channel();
         let gone = || Error::unavailable("the store's writer has stopped; restart the server");
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(job(to)).await.map_err(|_| gone())?;
+        let queue_is_empty = jobs.capacity() == jobs.max_capacity();
+        let left = match queue_is_empty && on_a_thread_that_may_block() {
+            true => self.alone(job(to)),
+            false => vec![job(to)],
+        };
+        for job in left {
+            jobs.send(job).await.map_err(|_| gone())?;
+        }
         answer.await.map_err(|_| gone())?
+    }
+
+    /// Does a job on this thread if nobody else is writing; answers with what is left for the writer.
+    fn alone(&self, job: Job) -> Vec<Job> {
+        let Some(_turn) = self.turn.alone() else {
+            return vec![job];
+        };
+        let write = || {
+            let perform = || write::perform(&self.file, self.clock.now(), std::iter::once(job));
+            catch_unwind(AssertUnwindSafe(perform))
+        };
+        tokio::task::block_in_place(write).unwrap_or_else(|_| {
+            tracing::error!("a write ended by a panic");
+            Vec::new()
+        })
+    }
+
+    /// Reads on this thread, what lies on a page or two. A panic of redb on a damaged page ends that
+    /// read alone.
+    fn look<T>(&self, act: impl FnOnce(&ReadTransaction) -> Result<T, Error>) -> Result<T, Error> {
+        let read = || self.file.begin_read().and_then(|read| act(&read));
+        let found = catch_unwind(AssertUnwindSafe(read));
+        let found = found.unwrap_or_else(|_| Err(Error::Damaged("reading failed".to_owned())));
+        if let Err(error @ Error::Unavailable { .. }) = &found {
+            self.file.is_doubted(error);
+        }
+        found
     }
 
     /// Reads on a blocking thread. A panic of redb on a damaged page ends that read alone.
@@ -90,6 +136,11 @@ impl EmbeddedStore {
             .await
             .unwrap_or_else(|error| Err(Error::Damaged(format!("reading failed: {error}"))))
     }
+}
+
+/// Whether a task may hold up its thread: the others go on without it.
+fn on_a_thread_that_may_block() -> bool {
+    Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 impl Drop for EmbeddedStore {
@@ -135,8 +186,7 @@ impl Store for EmbeddedStore {
     }
 
     fn revision<'a>(&'a self, ns: &'a Namespace) -> BoxFuture<'a, Result<Revision, Error>> {
-        let ns = ns.clone();
-        Box::pin(self.read(move |read| read::revision(read, &ns)))
+        Box::pin(async move { self.look(|read| read::revision(read, ns)) })
     }
 
     fn get<'a>(
@@ -145,8 +195,7 @@ impl Store for EmbeddedStore {
         kind: RecordKind,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Option<Record>, Error>> {
-        let (ns, key) = (ns.clone(), key.to_owned());
-        Box::pin(self.read(move |read| read::get(read, &ns, kind, &key)))
+        Box::pin(async move { self.look(|read| read::get(read, ns, kind, key)) })
     }
 
     fn list<'a>(
@@ -201,8 +250,7 @@ impl Store for EmbeddedStore {
         ns: &'a Namespace,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Option<LeaseState>, Error>> {
-        let (ns, name, now) = (ns.clone(), name.to_owned(), self.clock.now());
-        Box::pin(self.read(move |read| read::inspect(read, &ns, &name, now)))
+        Box::pin(async move { self.look(|read| read::inspect(read, ns, name, self.clock.now())) })
     }
 
     fn namespaces<'a>(

@@ -15,6 +15,7 @@ use crate::file::File;
 use crate::ids;
 use crate::read::{broken, in_words, lease};
 use crate::tables::Tables;
+use crate::turn::Turn;
 
 /// Writes that may wait for the writer thread; more make their callers wait to queue.
 pub(crate) const QUEUE: usize = 1024;
@@ -52,7 +53,7 @@ pub(crate) struct Ask {
 type Answer = Box<dyn FnOnce(Option<Error>) + Send>;
 
 /// Runs until every sender of jobs is gone.
-pub(crate) fn run(file: &File, clock: &Arc<dyn Clock>, mut jobs: mpsc::Receiver<Job>) {
+pub(crate) fn run(file: &File, clock: &Arc<dyn Clock>, turn: &Turn, mut jobs: mpsc::Receiver<Job>) {
     let mut group = Vec::with_capacity(GROUP);
     loop {
         // Those that another transaction has to go on with come first.
@@ -62,11 +63,14 @@ pub(crate) fn run(file: &File, clock: &Arc<dyn Clock>, mut jobs: mpsc::Receiver<
                 None => return,
             }
         }
+        // Somebody else may be writing; those that come meanwhile ride along.
+        let _turn = turn.take();
         while group.len() < GROUP
             && let Ok(next) = jobs.try_recv()
         {
             group.push(next);
         }
+        turn.met(group.len());
         let unfinished = perform(file, clock.now(), group.drain(..));
         group.extend(unfinished);
     }
@@ -74,7 +78,7 @@ pub(crate) fn run(file: &File, clock: &Arc<dyn Clock>, mut jobs: mpsc::Receiver<
 
 /// One transaction for a whole group. A job that is refused leaves no trace in it. Answers with those
 /// that need another one.
-fn perform(file: &File, now: Timestamp, jobs: impl Iterator<Item = Job>) -> Vec<Job> {
+pub(crate) fn perform(file: &File, now: Timestamp, jobs: impl Iterator<Item = Job>) -> Vec<Job> {
     let write = match file.begin_write() {
         Ok(write) => write,
         Err(error) => {
