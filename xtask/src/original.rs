@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use recall_testkit::process::{Process, Stamp, free_port, wait_until};
 
@@ -70,18 +69,4 @@ pub(crate) fn resident_bytes(pid: u32) -> u64 {
         .and_then(|line| line.split_whitespace().next()?.parse().ok())
         .unwrap_or(0);
     kibibytes * 1024
-}
-
-/// The processor time that one process has had; none if it is gone.
-pub(crate) fn processor_time(pid: u32) -> Duration {
-    // The kernel counts it for us in hundredths of a second, on every platform that Linux runs on.
-    const TICK: Duration = Duration::from_millis(10);
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold blanks; user and system time are the 12th and 13th after it.
-    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-    let times = fields.split(' ').skip(11).take(2);
-    times
-        .filter_map(|ticks| ticks.parse::<u32>().ok())
-        .map(|ticks| TICK * ticks)
-        .sum()
 }

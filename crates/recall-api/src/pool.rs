@@ -13,12 +13,9 @@ use crate::error::ApiError;
 /// back.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// A queue that has stood for this long is no burst: more comes in than can be done, and whoever
-/// waits makes all that follow wait as long.
+/// waits makes all that follow wait as long. Those who have places keep the store busy, so the rest is
+/// told at once to come back, which costs least.
 const BURST: Duration = Duration::from_millis(100);
-/// How long work waits for its place in a queue that stands. What is served then is served soon, and
-/// the rest is told at once to come back (the rule of CoDel, with a time-out for its drops).
-const STANDING_WAIT: Duration = Duration::from_millis(20);
-
 /// How long nobody may have been sent away before a queue counts as a burst again. While more comes in
 /// than can be done, a place is free for a moment whenever the queue was shed, and whoever came just
 /// then would wait behind all who came with it.
@@ -55,10 +52,10 @@ impl Pool {
         }
     }
 
-    /// Work of which more may come than can be done: in a queue that stands nobody waits for long.
+    /// Work of which more may come than can be done: in a queue that stands nobody waits.
     fn shedding(self) -> Self {
         Self {
-            standing_wait: STANDING_WAIT,
+            standing_wait: Duration::ZERO,
             ..self
         }
     }
@@ -78,9 +75,13 @@ impl Pool {
             self.shed_at.store(self.now(), Ordering::Relaxed);
             ApiError::overloaded("too many requests of this kind are under way")
         };
+        let patience = self.patience(now);
+        if patience.is_zero() {
+            return Err(full());
+        }
         let _waiting = self.waiting.try_acquire().map_err(|_| full())?;
         let place = Arc::clone(&self.places).acquire_owned();
-        match tokio::time::timeout(self.patience(now), place).await {
+        match tokio::time::timeout(patience, place).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) | Err(_) => Err(full()),
         }
@@ -176,13 +177,13 @@ mod tests {
         let held = pool.enter().await.expect("a place is free");
         let in_the_burst = tokio::spawn(waited(pool.clone()));
         tokio::time::sleep(BURST * 2).await;
-        assert_eq!(waited(pool.clone()).await, (true, STANDING_WAIT));
+        assert_eq!(waited(pool.clone()).await, (true, Duration::ZERO));
         drop(held);
         let (refused, _) = in_the_burst.await.expect("no panic");
         assert!(!refused, "whoever came before the queue stood has its turn");
         // A place was free for a moment, as it is again and again under a load that lasts.
         let held = pool.enter().await.expect("a place is free");
-        assert_eq!(waited(pool.clone()).await, (true, STANDING_WAIT));
+        assert_eq!(waited(pool.clone()).await, (true, Duration::ZERO));
         drop(held);
         // The load has ended: the next burst is borne again.
         tokio::time::sleep(CALM).await;

@@ -3,16 +3,21 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::process::{Process, tail, wait_until};
+use crate::process::{Process, processor_time, tail, wait_until};
 
 /// Names the program.
 pub const VARIABLE: &str = "RECALL_POLIGN_SERVER";
 /// What to do where it is missing.
 pub const FIX: &str = "cargo xtask test --only polign installs it, or: pip install polign_db==0.14.0 and set \
                        RECALL_POLIGN_SERVER to the path of its polign-server";
+
+/// How often a store is looked at that puts things in order, and what share of a processor counts as none.
+const LOOK: Duration = Duration::from_secs(1);
+const CALM: f64 = 0.1;
 
 /// A running server. What it keeps is in a folder, so it can be stopped and started again.
 #[derive(Debug)]
@@ -99,6 +104,24 @@ impl Polign {
             .take()
             .context("polign-server does not run")?
             .kill()
+    }
+
+    /// Waits until it has put in order what was written, which it does by itself for a while after the
+    /// last write, on the processors of whoever measures; at most for `within`.
+    pub fn settle(&mut self, within: Duration) {
+        let Some(pid) = self.process().map(|process| process.pid()) else {
+            return;
+        };
+        let began = Instant::now();
+        while began.elapsed() < within {
+            let (looked, before) = (Instant::now(), processor_time(pid));
+            while looked.elapsed() < LOOK {
+                std::thread::park_timeout(LOOK);
+            }
+            if processor_time(pid).saturating_sub(before) < LOOK.mul_f64(CALM) {
+                return;
+            }
+        }
     }
 
     /// The process, while it runs.

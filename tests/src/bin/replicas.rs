@@ -30,6 +30,11 @@ const RETRIES: u32 = 5;
 /// A key that lives on for so long is as good as never refused.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Agents that are taken over, again and again: each has collections of its own in the store.
+const AGENTS: u32 = 10;
+/// The longest that the store is waited for to put in order what was written.
+const SETTLING: Duration = Duration::from_secs(300);
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u32>());
@@ -45,7 +50,7 @@ async fn main() -> anyhow::Result<()> {
         format!("--kubernetes-agent-label={LABEL}"),
     ]);
     alone(&world, dir.path(), &flags, rounds).await?;
-    let db = Polign::start(&program().context(FIX)?, dir.path(), &[])?;
+    let mut db = Polign::start(&program().context(FIX)?, dir.path(), &[])?;
     let admin_file = dir.path().join("admin.key");
     std::fs::write(&admin_file, programs::ADMIN)?;
     flags.extend([
@@ -65,13 +70,17 @@ async fn main() -> anyhow::Result<()> {
     let (stale, took) = write_then_read(&fleet, pairs).await?;
     writeln!(std::io::stdout(), "stale {stale}")?;
     tell("read", took)?;
+    db.settle(SETTLING);
+    for round in 0..rounds {
+        let agent = format!("many-{}", round % AGENTS);
+        let took = taken(&world, &fleet, &agent).await?;
+        tell("taken", took)?;
+    }
     for round in 0..rounds {
         let took = pod_gone(&world, &fleet, round).await?;
         tell("gone", took)?;
         let took = revoked(&fleet).await?;
         tell("revoked", took)?;
-        let took = taken(&world, &fleet, &format!("many-{round}")).await?;
-        tell("taken", took)?;
     }
     Ok(())
 }
@@ -147,11 +156,13 @@ async fn taken(world: &World, fleet: &Fleet, agent: &str) -> anyhow::Result<Dura
         .await?;
     let took = began.elapsed();
     ensure!(context["epoch"].as_u64() > first["epoch"].as_u64());
-    ensure!(context["turn_seq"] == 1, "{context}");
+    let turns = |context: &Value| context["turn_seq"].as_u64().unwrap_or_default();
+    ensure!(turns(&context) == turns(&first) + 1, "{context}");
     ensure!(
         context["pending_actions"][0]["status"] == "unknown",
         "{context}"
     );
+    world.delete_pod(TENANT, &new).await?;
     Ok(took)
 }
 

@@ -13,7 +13,6 @@ use super::requests::{self, Dice};
 use super::sides::{Side, address, start_ours};
 use super::{Plan, Scenario};
 use crate::http;
-use crate::original::processor_time;
 use crate::python;
 use crate::shell::say;
 
@@ -26,11 +25,9 @@ const LOADS: [(Scenario, &str, f64); 3] = [
 ];
 /// The larger memory, on which ours must be about as quick.
 const LARGE: u64 = 24_000;
-/// The longest that the store is waited for, how often it is looked at, and what share of a processor
-/// counts as none.
-const SETTLING: Duration = Duration::from_secs(90);
-const LOOK: Duration = Duration::from_secs(1);
-const CALM: f64 = 0.05;
+/// The longest that the store is waited for: it works on for a while by itself, on the processors that the
+/// load needs.
+const SETTLING: Duration = Duration::from_secs(300);
 /// Places of a vector of the published layout.
 const PLACES: usize = 256;
 
@@ -82,7 +79,7 @@ pub(super) fn run(
         let theirs = theirs.insert(Asked::new(side, plan.seed));
         few.load("published", theirs, false)?;
     }
-    settle(&mut db);
+    db.settle(SETTLING);
     let mut rates = Vec::new();
     for (scenario, name, floor) in LOADS {
         let bare = match scenario {
@@ -103,7 +100,7 @@ pub(super) fn run(
     let mut large = ours("polign-large")?;
     let many = comparison(LARGE.min(plan.large));
     many.load("ours", &mut large, false)?;
-    settle(&mut db);
+    db.settle(SETTLING);
     for ((scenario, name, _), small) in LOADS.into_iter().zip(rates) {
         let row = many.rounds(scenario, &mut large, None)?;
         let name = format!("{name}: rate at {} facts / at {}", many.facts, plan.facts);
@@ -111,30 +108,11 @@ pub(super) fn run(
     }
     let key = large.side.key.clone();
     drop(large);
-    settle(&mut db);
+    db.settle(SETTLING);
     let first = first_touch(dir, admin_key_file, &flags(&url, "polign-large"), &key)?;
     let name = format!("polign_db: first answer from {} facts", many.facts);
     report.figure(name, first, "s", Bound::AtMost(1.5));
     Ok(())
-}
-
-/// Waits until the store has put in order what was written: it works on for a while by itself, on the
-/// processors that the load needs.
-fn settle(db: &mut Polign) {
-    let Some(pid) = db.process().map(|process| process.pid()) else {
-        return;
-    };
-    let began = Instant::now();
-    while began.elapsed() < SETTLING {
-        let (looked, before) = (Instant::now(), processor_time(pid));
-        while looked.elapsed() < LOOK {
-            std::thread::park_timeout(LOOK);
-        }
-        if processor_time(pid).saturating_sub(before) < LOOK.mul_f64(CALM) {
-            return;
-        }
-    }
-    say(&format!("  the store is still at work after {SETTLING:?}"));
 }
 
 fn flags(url: &str, collection: &str) -> Vec<String> {

@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use recall_testkit::process::{Process, Server, Stamp, wait_until};
+use recall_testkit::process::{Process, Server, Stamp, processor_time, wait_until};
 use serde_json::{Value, json};
 
 use super::load::{self, Load};
 use super::requests::{self, Dice};
 use crate::http::request;
-use crate::original::{Original, processor_time, resident_bytes};
+use crate::original::{Original, resident_bytes};
 use crate::shell::target;
 use crate::test::read_line;
 
