@@ -34,11 +34,13 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
         .cloned();
     let id = id.unwrap_or_else(generate);
     let last = framing::is_last(request.version(), request.headers());
+    // Known when the span opens: by it is decided whether a trace is kept.
+    let parent = trace::of(request.headers());
     let span = tracing::info_span!(
         "request",
         request_id = id.to_str().unwrap_or_default(),
-        trace_id = Empty,
-        parent_id = Empty,
+        trace_id = parent.map(|parent| parent.trace_id),
+        parent_id = parent.map(|parent| parent.span_id),
         http.response.status_code = Empty,
         http.request.method = method(request.method()),
         http.route = route.template(),
@@ -48,9 +50,6 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
         error.type = Empty,
         route = route.as_str(),
     );
-    if let Some(parent) = trace::of(request.headers()) {
-        parent.note(&span);
-    }
     let framed = framing::names_its_host(request.version(), request.headers())
         .and_then(|()| framing::expects_what_is_known(request.headers()));
     let response = match framed {

@@ -1,5 +1,7 @@
 //! The trace that a request belongs to, as its sender names it (W3C Trace Context).
 
+use std::fmt;
+
 use http::HeaderMap;
 use recall_agent::Tool;
 use recall_memory::{Answer, Operation, Surface};
@@ -66,28 +68,37 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// What stands for the namespace: its name may say whose memory it is, so that it is told only
-    /// where an operator wants it.
-    fn store_id(&self) -> String {
-        if self.named {
-            return self.namespace.to_string();
-        }
-        let mut digest = hex::encode(Sha256::digest(self.namespace.as_str()));
-        digest.truncate(16);
-        digest
-    }
-
     fn note(&self, span: &Span) {
         if span.is_disabled() {
             return;
         }
-        span.record("gen_ai.memory.store.id", self.store_id());
+        // Worked out only where it is kept.
+        span.record(
+            "gen_ai.memory.store.id",
+            tracing::field::display(StoreId(self)),
+        );
         span.record("recall.backend", self.backend);
         let surface = match self.surface {
             Surface::Typed => "typed",
             Surface::Text => "text",
         };
         span.record("recall.surface", surface);
+    }
+}
+
+/// What stands for the namespace: its name may say whose memory it is, so that it is told only where an
+/// operator wants it.
+struct StoreId<'a>(&'a Place<'a>);
+
+impl fmt::Display for StoreId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = self.0.namespace;
+        if self.0.named {
+            return namespace.fmt(f);
+        }
+        let mut digest = hex::encode(Sha256::digest(namespace.as_str()));
+        digest.truncate(16);
+        f.write_str(&digest)
     }
 }
 

@@ -6,14 +6,14 @@ mod otlp;
 use std::io::IsTerminal;
 use std::str::FromStr;
 
-use tracing_subscriber::filter::{LevelFilter, ParseError, filter_fn};
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 pub use otlp::{Endpoint, Flush, InvalidEndpoint, Traces};
 
-use otlp::Collector;
+use otlp::Wanted;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,7 @@ pub fn init(
         Some((collector, flush)) => (Some(collector), Some(flush)),
         None => (None, None),
     };
-    let wanted = filter_fn(Collector::wants).with_max_level_hint(LevelFilter::DEBUG);
-    let collector = collector.map(|collector| collector.with_filter(wanted));
+    let collector = collector.map(|collector| collector.with_filter(Wanted));
     let registry = tracing_subscriber::registry().with(collector);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match format {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use endpoint::{Endpoint, InvalidEndpoint};
 
-pub(crate) use collect::Collector;
+pub(crate) use collect::{Collector, Wanted};
 use send::Parcel;
 
 /// Spans that wait to be sent; more are dropped.

@@ -1,4 +1,7 @@
 //! Collecting spans as they close.
+//!
+//! Whether a trace is sent is decided when its first span opens: by the trace's id, which its sender names
+//! or this server draws. Of a trace that is not sent nothing is kept. A call of MCP may name its trace in its body, so all of its spans are kept until they close.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -8,10 +11,12 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::Layer;
-use tracing_subscriber::layer::Context;
+use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::send::Parcel;
@@ -22,6 +27,9 @@ const TRACE: &str = "trace_id";
 const PARENT: &str = "parent_id";
 /// The field by which an operation tells that it failed.
 const ERROR: &str = "error.type";
+
+/// What serves a request that may name its trace in its body.
+const LATER: (&str, &str) = ("http.route", "/mcp");
 
 /// A collector compares times of many machines, and knows no clock of ours.
 #[expect(
@@ -51,23 +59,86 @@ impl Collector {
         }
     }
 
-    /// Whether spans of this origin are collected at all.
-    pub(crate) fn wants(metadata: &Metadata<'_>) -> bool {
-        metadata.is_span() && metadata.target().starts_with("recall")
+    /// Never 0, which stands for no id.
+    fn number(&self) -> u64 {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        self.random.hash_one(next) | 1
     }
 
     fn id(&self) -> String {
-        // Never 0, which stands for no id.
-        let random = self
-            .random
-            .hash_one(self.next.fetch_add(1, Ordering::Relaxed))
-            | 1;
-        format!("{random:016x}")
+        format!("{:016x}", self.number())
     }
 
     fn sampled(&self, trace_id: &str) -> bool {
         let low = trace_id.get(16..).unwrap_or_default();
         u64::from_str_radix(low, 16).is_ok_and(|low| low <= self.bound)
+    }
+
+    /// The trace of a span that is under no other one: who named it, or a new one. `None` if it is not
+    /// sent.
+    fn begin(&self, attributes: &Attributes<'_>) -> Option<(String, Option<String>)> {
+        let mut origin = Origin::default();
+        attributes.record(&mut origin);
+        let Some(trace_id) = origin.trace_id else {
+            let low = self.number();
+            let sent = low <= self.bound || origin.later;
+            return sent.then(|| (format!("{:016x}{low:016x}", self.number()), None));
+        };
+        let sent = self.sampled(&trace_id) || origin.later;
+        sent.then_some((trace_id, origin.parent_id))
+    }
+}
+
+/// Lets the spans of this product's own crates through, but for those below a span whose trace is not
+/// sent.
+pub(crate) struct Wanted;
+
+impl Wanted {
+    fn origin(metadata: &Metadata<'_>) -> bool {
+        metadata.is_span() && metadata.target().starts_with("recall")
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Filter<S> for Wanted {
+    fn enabled(&self, metadata: &Metadata<'_>, context: &Context<'_, S>) -> bool {
+        let sent = |extensions: &tracing_subscriber::registry::Extensions<'_>| {
+            extensions.get::<Span>().is_none_or(|span| span.sent)
+        };
+        Self::origin(metadata)
+            && context
+                .lookup_current()
+                .is_none_or(|current| sent(&current.extensions()))
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        match Self::origin(metadata) {
+            true => Interest::sometimes(),
+            false => Interest::never(),
+        }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::DEBUG)
+    }
+}
+
+/// What the first span of a trace says of where it belongs.
+#[derive(Default)]
+struct Origin {
+    trace_id: Option<String>,
+    parent_id: Option<String>,
+    later: bool,
+}
+
+impl Visit for Origin {
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            TRACE => self.trace_id = Some(value.to_owned()),
+            PARENT => self.parent_id = Some(value.to_owned()),
+            name => self.later |= (name, value) == LATER,
+        }
     }
 }
 
@@ -79,12 +150,14 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
         let parent = opened.parent().and_then(|parent| {
             let extensions = parent.extensions();
             let span = extensions.get::<Span>()?;
-            Some((span.trace_id.clone(), span.span_id.clone()))
+            Some((span.trace_id.clone(), Some(span.span_id.clone())))
         });
         let serves = parent.is_none();
-        let (trace_id, parent_id) = match parent {
-            Some((trace, parent)) => (trace, Some(parent)),
-            None => (self.id() + &self.id(), None),
+        let Some((trace_id, parent_id)) = parent.or_else(|| self.begin(attributes)) else {
+            opened
+                .extensions_mut()
+                .insert(Span::not_sent(opened.name()));
+            return;
         };
         let began = now();
         let mut span = Span {
@@ -97,6 +170,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
             ended: began,
             attributes: Vec::new(),
             failed: false,
+            sent: true,
         };
         attributes.record(&mut span);
         opened.extensions_mut().insert(span);
@@ -105,6 +179,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(opened) = context.span(id)
             && let Some(span) = opened.extensions_mut().get_mut::<Span>()
+            && span.sent
         {
             values.record(span);
         }
@@ -117,7 +192,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
         let Some(mut span) = closed.extensions_mut().remove::<Span>() else {
             return;
         };
-        if self.sampled(&span.trace_id) {
+        if span.sent && self.sampled(&span.trace_id) {
             span.ended = now();
             // A full queue means that the collector is behind: a span is less than a request.
             let _ = self.queue.try_send(Parcel::Span(Box::new(span)));
@@ -152,8 +227,125 @@ impl Visit for Span {
 }
 
 impl Span {
+    /// Stands for one of a trace that is not sent.
+    fn not_sent(name: &'static str) -> Self {
+        Self {
+            trace_id: String::new(),
+            span_id: String::new(),
+            parent_id: None,
+            name,
+            serves: true,
+            began: SystemTime::UNIX_EPOCH,
+            ended: SystemTime::UNIX_EPOCH,
+            attributes: Vec::new(),
+            failed: false,
+            sent: false,
+        }
+    }
+
     fn put(&mut self, field: &Field, value: Value) {
         self.failed |= field.name() == ERROR;
         self.attributes.push((field.name(), value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use tracing::field::Empty;
+    use tracing::subscriber::with_default;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    /// Its last eight bytes are the least, and the most, that there are.
+    const ALWAYS: &str = "aaaaaaaaaaaaaaaa0000000000000000";
+    const SELDOM: &str = "aaaaaaaaaaaaaaaaffffffffffffffff";
+
+    fn sent(ratio: f64, act: impl FnOnce()) -> Vec<Span> {
+        let (queue, parcels) = sync_channel(100);
+        let collector = Collector::new(queue, ratio).with_filter(Wanted);
+        with_default(tracing_subscriber::registry().with(collector), act);
+        let spans = parcels.try_iter().filter_map(|parcel| match parcel {
+            Parcel::Span(span) => Some(*span),
+            Parcel::Flush(_) => None,
+        });
+        spans.collect()
+    }
+
+    /// A request and what is done for it.
+    fn request(route: &str, trace: Option<&str>, told_later: Option<&str>) {
+        let span = tracing::info_span!("request", trace_id = trace, http.route = route, n = Empty);
+        if let Some(trace) = told_later {
+            span.record("trace_id", trace);
+        }
+        span.record("n", 7);
+        span.in_scope(|| {
+            let below = tracing::debug_span!("below");
+            below.in_scope(|| tracing::debug_span!("further below").in_scope(|| ()));
+        });
+    }
+
+    #[track_caller]
+    fn check(ratio: f64, route: &str, trace: Option<&str>, later: Option<&str>, whole: bool) {
+        let spans = sent(ratio, || request(route, trace, later));
+        let case = format!("{ratio} {route} {trace:?} {later:?}");
+        if !whole {
+            assert_eq!(spans.len(), 0, "{case}");
+            return;
+        }
+        // They close from the inside.
+        let names: Vec<_> = spans.iter().map(|span| span.name).collect();
+        assert_eq!(names, ["further below", "below", "request"], "{case}");
+        let [further, below, request] = spans.as_slice() else {
+            panic!("{case}");
+        };
+        assert_eq!(further.parent_id.as_ref(), Some(&below.span_id));
+        assert_eq!(below.parent_id.as_ref(), Some(&request.span_id));
+        assert!(spans.iter().all(|span| span.trace_id == request.trace_id));
+        if let Some(named) = later.or(trace) {
+            assert_eq!(request.trace_id, named);
+        }
+        assert!(request.attributes.contains(&(LATER.0, route.into())));
+        assert!(request.attributes.contains(&("n", 7.into())));
+        assert!(request.serves && !below.serves && !further.serves);
+    }
+
+    #[test]
+    fn a_trace_is_sent_whole_or_not_at_all() {
+        let rest = "/v1/{operation}";
+        check(1.0, rest, None, None, true);
+        check(0.0, rest, None, None, false);
+        check(0.5, rest, Some(ALWAYS), None, true);
+        check(0.5, rest, Some(SELDOM), None, false);
+        check(1.0, rest, Some(SELDOM), None, true);
+    }
+
+    #[test]
+    fn a_call_of_mcp_may_name_its_trace_later() {
+        let mcp = LATER.1;
+        check(0.5, mcp, None, Some(ALWAYS), true);
+        check(0.5, mcp, None, Some(SELDOM), false);
+        check(0.5, mcp, Some(SELDOM), Some(ALWAYS), true);
+        check(0.0, mcp, None, None, false);
+    }
+
+    #[test]
+    fn about_as_many_traces_are_sent_as_were_asked_for() {
+        let many = 4_000;
+        let spans = sent(0.1, || {
+            for _ in 0..many {
+                // The queue holds a hundred; what is more is dropped.
+                request("/healthz", None, None);
+            }
+        });
+        assert_eq!(spans.len(), 100);
+        let few = sent(0.1, || {
+            for _ in 0..100 {
+                request("/healthz", None, None);
+            }
+        });
+        assert!((3..=99).contains(&few.len()), "{}", few.len());
     }
 }
