@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::simulated::until;
 use super::*;
 
 /// What HTTP/2 begins with, and the client's own settings, which are none.
@@ -377,7 +378,11 @@ async fn who_is_slow_in_any_way_is_hung_up_on_and_nobody_waits() {
             streams.push(stream);
         }
     }
-    assert!(abused.files() > abused.idle_files + EACH * ways.len() / 2);
+    // They are taken one after another, by a server that may have little of the processors.
+    until("most of them are held", async || {
+        abused.files() > abused.idle_files + EACH * ways.len() / 2
+    })
+    .await;
     abused.is_served().await;
     abused.grew_little();
     // Nothing is closed from this side.
