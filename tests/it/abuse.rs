@@ -4,7 +4,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::simulated::until;
 use super::*;
 
 /// What HTTP/2 begins with, and the client's own settings, which are none.
@@ -342,6 +341,8 @@ async fn pipelined_requests_are_answered_in_their_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_slow_in_any_way_is_hung_up_on_and_nobody_waits() {
     const EACH: usize = 40;
+    // They are hung up on after 15 s.
+    const TAKEN: Duration = Duration::from_secs(10);
     let mut abused = Abused::start().await;
     let authorization = format!("Authorization: Bearer {}\r\n", abused.key);
     let ask = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -379,10 +380,11 @@ async fn who_is_slow_in_any_way_is_hung_up_on_and_nobody_waits() {
         }
     }
     // They are taken one after another, by a server that may have little of the processors.
-    until("most of them are held", async || {
-        abused.files() > abused.idle_files + EACH * ways.len() / 2
-    })
-    .await;
+    let began = Instant::now();
+    while abused.files() <= abused.idle_files + EACH * ways.len() / 2 {
+        assert!(began.elapsed() < TAKEN, "most of them are not held");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     abused.is_served().await;
     abused.grew_little();
     // Nothing is closed from this side.
