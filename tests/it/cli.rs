@@ -113,3 +113,37 @@ async fn the_admin_key_of_another_data_directory_is_named() {
     let named = list(Some(&running.dir.path().join("recall-data")));
     assert!(named.status.success(), "{}", said(&named));
 }
+
+/// Whoever gets hold of the address that a command goes to must not get the admin key of this machine.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_admin_key_of_this_machine_is_sent_to_no_other_address() {
+    let data = tempfile::tempdir().expect("a folder");
+    let key = "rcl_00000000000000aa_0123456789abcdef0123456789abcdef";
+    std::fs::write(data.path().join("admin.key"), key).expect("a file");
+    let stranger = std::net::TcpListener::bind("127.0.0.2:0").expect("an address");
+    stranger.set_nonblocking(true).expect("it is looked at");
+    let url = format!("http://{}", stranger.local_addr().expect("an address"));
+    for arguments in [["key", "list"], ["agents", "list"]] {
+        let output = Command::new(programs::folder().expect("built").join("recall"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", data.path())
+            .env("RECALL_URL", &url)
+            .env("RECALL_DATA_DIR", data.path())
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{said}");
+        assert!(
+            said.contains("--key-file") && said.contains("another machine"),
+            "{said}"
+        );
+        let came = stranger.accept().map(|_| ());
+        assert_eq!(
+            came.map_err(|error| error.kind()),
+            Err(std::io::ErrorKind::WouldBlock),
+            "{arguments:?} asked a stranger"
+        );
+    }
+}

@@ -33,8 +33,20 @@ otlp-endpoint = {{ . | quote }}
 {{- end }}
 {{- include "recall.kubernetesConfig" . }}
 {{- range $name, $value := .Values.config }}
-{{ $name }} = {{ ternary $value (toString $value | quote) (kindIs "bool" $value) }}
+{{ $name }} = {{ include "recall.setting" $value }}
 {{- end }}
+{{- end -}}
+
+{{/* A value as the server reads it. Helm takes every number of a file for one with a fraction and would
+write a million as 1e+06. */}}
+{{- define "recall.setting" -}}
+{{- if kindIs "bool" . -}}
+{{ . }}
+{{- else if and (kindIs "float64" .) (eq . (floor .)) -}}
+{{ printf "%.0f" . | quote }}
+{{- else -}}
+{{ toString . | quote }}
+{{- end -}}
 {{- end -}}
 
 {{- define "recall.kubernetesConfig" -}}

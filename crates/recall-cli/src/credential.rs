@@ -48,6 +48,16 @@ pub(crate) struct Failure {
     pub(crate) away: bool,
 }
 
+/// Whether the server is on this machine, by its address alone: what a name resolves to may change.
+pub(crate) fn on_this_machine(arguments: &ServerArgs) -> bool {
+    let address = arguments.server.as_deref().unwrap_or_default();
+    let host = address
+        .parse::<http::Uri>()
+        .ok()
+        .and_then(|uri| uri.host().map(str::to_owned));
+    host.is_some_and(|host| ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str()))
+}
+
 impl Credential {
     /// Finds the credential: a key file, a given key, a token file, the usual token file.
     pub(crate) fn find(arguments: &ServerArgs) -> anyhow::Result<Self> {
@@ -76,11 +86,16 @@ impl Credential {
     }
 
     /// The credential of an operator: as [`find`](Self::find), else the first admin key of a server
-    /// on this machine.
+    /// on this machine. To no other machine is that key ever sent.
     pub(crate) fn find_admin(arguments: &ServerArgs) -> anyhow::Result<Self> {
         let given = arguments.key_file.is_some() || arguments.key.is_some();
-        match Self::first_admin()?.filter(|_| !given) {
+        let here = on_this_machine(arguments);
+        match Self::first_admin()?.filter(|_| !given && here) {
             Some(admin) => Ok(admin),
+            None if !here => Self::find(arguments).context(
+                "no admin key for a server on another machine: give it by --key-file; the one in \
+                 this machine's data directory is sent to 127.0.0.1, [::1] and localhost alone",
+            ),
             None => Self::find(arguments).map_err(|error| {
                 let file = admin_key_file();
                 let looked = file.map_or_else(String::new, |file| {
@@ -94,7 +109,8 @@ impl Credential {
     /// What to add to a refusal of the key: where it came from, if from a server's data directory.
     pub(crate) fn of_data_dir(arguments: &ServerArgs) -> Option<String> {
         let given = arguments.key_file.is_some() || arguments.key.is_some();
-        let file = admin_key_file().filter(|file| !given && file.exists())?;
+        let ours = !given && on_this_machine(arguments);
+        let file = admin_key_file().filter(|file| ours && file.exists())?;
         let file = file.display();
         Some(format!("the key was that of {file}. {OTHER_DATA_DIR}"))
     }

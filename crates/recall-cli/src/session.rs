@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::args::ServerArgs;
 use crate::client::{Answer, Client, TIMEOUT, Trouble};
-use crate::credential::{Credential, Failure};
+use crate::credential::{Credential, Failure, on_this_machine};
 use crate::server::Server;
 
 /// Between two tries when the server named no time.
@@ -61,8 +61,7 @@ impl Session {
     /// A session with the first admin key of a server on this machine; to no other machine is that
     /// key ever sent.
     pub(crate) fn open_local_admin(arguments: &ServerArgs) -> anyhow::Result<Option<Self>> {
-        let address = arguments.server.as_deref().unwrap_or_default();
-        if arguments.key_file.is_some() || !on_this_machine(address) {
+        if arguments.key_file.is_some() || !on_this_machine(arguments) {
             return Ok(None);
         }
         let Some(credential) = Credential::first_admin()? else {
@@ -229,14 +228,6 @@ fn client(arguments: &ServerArgs) -> anyhow::Result<Client> {
         .context("no server: give --server or RECALL_URL")?;
     let server = Server::parse(address, arguments.insecure)?;
     Client::new(server, arguments.tls())
-}
-
-fn on_this_machine(address: &str) -> bool {
-    let host = address
-        .parse::<http::Uri>()
-        .ok()
-        .and_then(|uri| uri.host().map(str::to_owned));
-    host.is_some_and(|host| ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str()))
 }
 
 fn unreachable(trouble: &Trouble) -> Failure {

@@ -102,7 +102,7 @@ fn free(setting: &Setting) -> bool {
 fn property(setting: &Setting) -> (String, Value) {
     let kind = match setting.switch {
         true => json!("boolean"),
-        false => json!(["string", "integer"]),
+        false => json!(["string", "number"]),
     };
     let property = json!({ "type": kind, "description": setting.help });
     (setting.name.clone(), property)

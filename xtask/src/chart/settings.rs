@@ -22,28 +22,42 @@ pub(super) fn read() -> anyhow::Result<Vec<Setting>> {
         .split_once("static SETTINGS")
         .context("the server has a table of settings")?;
     let table = table.split("\n];").next().unwrap_or_default();
-    // Each row is a call that begins a line, such as `value(` or `switch(`.
-    let rows = table.split("\n    ").filter_map(|line| {
-        let name = line.trim_end().strip_suffix('(')?;
-        let call = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase());
-        call.then_some((name == "switch", name == "secret"))
-    });
-    let bodies = table
-        .split("(\n        \"")
-        .skip(1)
-        .map(|body| format!("\"{body}"));
-    let settings = rows.zip(bodies).map(|((switch, secret), body)| {
-        let literals = literals(&body);
+    let settings = rows(table).map(|(kind, body)| {
+        let literals = literals(body);
         let name = literals.first().context("a setting has a name")?;
         let help = literals.last().context("a setting has a help text")?;
         Ok(Setting {
             name: name.clone(),
-            switch,
-            secret,
+            switch: kind == "switch",
+            secret: kind == "secret",
             help: help.clone(),
         })
     });
     settings.collect()
+}
+
+/// Each row is a call at the indent of the table, on one line or on several: its name and the rest.
+fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    const INDENT: &str = "\n    ";
+    let begins = |at: &usize| {
+        let row = table.get(at + INDENT.len()..).unwrap_or_default();
+        row.starts_with(|letter: char| letter.is_ascii_lowercase())
+    };
+    let starts: Vec<usize> = table
+        .match_indices(INDENT)
+        .map(|(at, _)| at)
+        .filter(begins)
+        .collect();
+    let ends: Vec<usize> = starts
+        .iter()
+        .skip(1)
+        .copied()
+        .chain([table.len()])
+        .collect();
+    starts.into_iter().zip(ends).filter_map(|(start, end)| {
+        let row = table.get(start + INDENT.len()..end)?;
+        row.split_once('(')
+    })
 }
 
 /// The string literals of a piece of Rust, in their order.
@@ -69,4 +83,26 @@ fn literals(text: &str) -> Vec<String> {
         found.push(literal);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_on_one_line_is_no_part_of_the_one_before() {
+        let table = "\n    value(\n        \"a\",\n        \"A, and\\\n         more\",\n    ),\n    switch(\"b\", \"B\"),\n    secret(\n        \"c\",\n        \"C\",\n    ),";
+        let found: Vec<_> = rows(table)
+            .map(|(kind, body)| (kind, literals(body)))
+            .collect();
+        let both = |first: &str, second: &str| vec![first.to_owned(), second.to_owned()];
+        assert_eq!(
+            found,
+            [
+                ("value", both("a", "A, andmore")),
+                ("switch", both("b", "B")),
+                ("secret", both("c", "C"))
+            ]
+        );
+    }
 }
