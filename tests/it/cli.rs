@@ -124,7 +124,10 @@ async fn the_admin_key_of_this_machine_is_sent_to_no_other_address() {
     let stranger = std::net::TcpListener::bind("127.0.0.2:0").expect("an address");
     stranger.set_nonblocking(true).expect("it is looked at");
     let url = format!("http://{}", stranger.local_addr().expect("an address"));
-    for arguments in [["key", "list"], ["agents", "list"]] {
+    for arguments in [
+        &["key", "list"][..],
+        &["agents", "list", "--namespace", "team:a"],
+    ] {
         let output = Command::new(programs::folder().expect("built").join("recall"))
             .args(arguments)
             .env_clear()
