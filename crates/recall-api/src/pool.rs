@@ -15,7 +15,7 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 /// A queue that has stood for this long is no burst: more comes in than can be done, and whoever
 /// waits makes all that follow wait as long. Those who have places keep the store busy, so the rest is
 /// told at once to come back, which costs least.
-const BURST: Duration = Duration::from_millis(100);
+const BURST: Duration = Duration::from_millis(20);
 /// How long nobody may have been sent away before a queue counts as a burst again. While more comes in
 /// than can be done, a place is free for a moment whenever the queue was shed, and whoever came just
 /// then would wait behind all who came with it.

@@ -12,6 +12,9 @@ use super::span::{Span, request};
 const BATCH: usize = 512;
 /// How long a span waits for others.
 const PERIOD: Duration = Duration::from_secs(2);
+/// How long the thread sleeps before it looks for more than one span: to be woken for each would cost
+/// each request as much as its span. The queue holds what comes meanwhile.
+const GATHERING: Duration = Duration::from_millis(50);
 /// A collector that takes longer does not get the batch.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often at most it is said that a collector cannot be reached.
@@ -30,22 +33,21 @@ pub(super) fn for_ever(queue: &Receiver<Parcel>, endpoint: &Endpoint, version: &
         endpoint,
         version,
         batch: Vec::new(),
+        oldest: None,
         complained: None,
     };
     loop {
         match queue.recv_timeout(PERIOD) {
-            Ok(Parcel::Span(span)) => {
-                sender.batch.push(*span);
-                if sender.batch.len() >= BATCH {
-                    sender.send();
-                }
+            Ok(parcel) => {
+                sender.take(parcel);
+                std::thread::park_timeout(GATHERING);
+                queue.try_iter().for_each(|parcel| sender.take(parcel));
             }
-            Ok(Parcel::Flush(done)) => {
-                sender.send();
-                let _ = done.send(());
-            }
-            Err(RecvTimeoutError::Timeout) => sender.send(),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return sender.send(),
+        }
+        if sender.oldest.is_some_and(|at| at.elapsed() >= PERIOD) {
+            sender.send();
         }
     }
 }
@@ -54,11 +56,31 @@ struct Sender<'a> {
     endpoint: &'a Endpoint,
     version: &'a str,
     batch: Vec<Span>,
+    /// Since when the first of the batch waits.
+    oldest: Option<Instant>,
     complained: Option<Instant>,
 }
 
 impl Sender<'_> {
+    fn take(&mut self, parcel: Parcel) {
+        match parcel {
+            Parcel::Span(span) => {
+                self.oldest.get_or_insert_with(Instant::now);
+                self.batch.push(*span);
+                if self.batch.len() >= BATCH {
+                    self.send();
+                }
+            }
+            Parcel::Flush(done) => {
+                self.send();
+                // Whoever asked may have gone.
+                let _ = done.send(());
+            }
+        }
+    }
+
     fn send(&mut self) {
+        self.oldest = None;
         if self.batch.is_empty() {
             return;
         }
