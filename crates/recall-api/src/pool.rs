@@ -27,8 +27,8 @@ pub(crate) struct Pool {
     places: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     max_wait: Duration,
-    /// How long one waits in a queue that stands.
-    standing_wait: Duration,
+    /// Whether nobody waits in a queue that stands.
+    sheds: bool,
     began: Instant,
     /// When a place was last found free, in milliseconds from `began`.
     free_at: Arc<AtomicU64>,
@@ -45,7 +45,7 @@ impl Pool {
             places: Arc::new(Semaphore::new(places)),
             waiting: Arc::new(Semaphore::new(waiting)),
             max_wait: MAX_WAIT,
-            standing_wait: MAX_WAIT,
+            sheds: false,
             began: Instant::now(),
             free_at: Arc::default(),
             shed_at: Arc::new(AtomicU64::new(NEVER)),
@@ -55,7 +55,7 @@ impl Pool {
     /// Work of which more may come than can be done: in a queue that stands nobody waits.
     fn shedding(self) -> Self {
         Self {
-            standing_wait: Duration::ZERO,
+            sheds: true,
             ..self
         }
     }
@@ -75,30 +75,25 @@ impl Pool {
             self.shed_at.store(self.now(), Ordering::Relaxed);
             ApiError::overloaded("too many requests of this kind are under way")
         };
-        let patience = self.patience(now);
-        if patience.is_zero() {
+        if self.sheds && self.stands(now) {
             return Err(full());
         }
         let _waiting = self.waiting.try_acquire().map_err(|_| full())?;
         let place = Arc::clone(&self.places).acquire_owned();
-        match tokio::time::timeout(patience, place).await {
+        match tokio::time::timeout(self.max_wait, place).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) | Err(_) => Err(full()),
         }
     }
 
-    /// How long one may wait who comes at `now`.
-    fn patience(&self, now: u64) -> Duration {
+    /// Whether the queue that one finds who comes at `now` is no burst.
+    fn stands(&self, now: u64) -> bool {
         let since = |at: &AtomicU64| {
             let at = at.load(Ordering::Relaxed);
             (at != NEVER).then(|| Duration::from_millis(now.saturating_sub(at)))
         };
-        let stands = since(&self.free_at).is_some_and(|free| free > BURST);
-        let sheds = since(&self.shed_at).is_some_and(|shed| shed < CALM);
-        match stands || sheds {
-            true => self.standing_wait,
-            false => self.max_wait,
-        }
+        since(&self.free_at).is_some_and(|free| free > BURST)
+            || since(&self.shed_at).is_some_and(|shed| shed < CALM)
     }
 
     /// Milliseconds from when the pool was made.

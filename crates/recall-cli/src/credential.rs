@@ -48,6 +48,13 @@ pub(crate) struct Failure {
     pub(crate) away: bool,
 }
 
+/// Whether an operator's command goes by the first admin key of this machine: no key is given, and the
+/// server is here.
+fn takes_first_admin(arguments: &ServerArgs) -> bool {
+    let given = arguments.key_file.is_some() || arguments.key.is_some();
+    !given && on_this_machine(arguments)
+}
+
 /// Whether the server is on this machine, by its address alone: what a name resolves to may change.
 pub(crate) fn on_this_machine(arguments: &ServerArgs) -> bool {
     let address = arguments.server.as_deref().unwrap_or_default();
@@ -88,11 +95,9 @@ impl Credential {
     /// The credential of an operator: as [`find`](Self::find), else the first admin key of a server
     /// on this machine. To no other machine is that key ever sent.
     pub(crate) fn find_admin(arguments: &ServerArgs) -> anyhow::Result<Self> {
-        let given = arguments.key_file.is_some() || arguments.key.is_some();
-        let here = on_this_machine(arguments);
-        match Self::first_admin()?.filter(|_| !given && here) {
+        match Self::first_admin()?.filter(|_| takes_first_admin(arguments)) {
             Some(admin) => Ok(admin),
-            None if !here => Self::find(arguments).context(
+            None if !on_this_machine(arguments) => Self::find(arguments).context(
                 "no admin key for a server on another machine: give it by --key-file; the one in \
                  this machine's data directory is sent to 127.0.0.1, [::1] and localhost alone",
             ),
@@ -108,9 +113,8 @@ impl Credential {
 
     /// What to add to a refusal of the key: where it came from, if from a server's data directory.
     pub(crate) fn of_data_dir(arguments: &ServerArgs) -> Option<String> {
-        let given = arguments.key_file.is_some() || arguments.key.is_some();
-        let ours = !given && on_this_machine(arguments);
-        let file = admin_key_file().filter(|file| ours && file.exists())?;
+        let taken = takes_first_admin(arguments);
+        let file = admin_key_file().filter(|file| taken && file.exists())?;
         let file = file.display();
         Some(format!("the key was that of {file}. {OTHER_DATA_DIR}"))
     }

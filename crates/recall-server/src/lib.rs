@@ -21,6 +21,7 @@ mod spoken;
 mod start;
 mod stores;
 mod tls;
+mod told;
 mod untaken;
 mod views;
 

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
 use recall_memory::{Embedder, Extractor, Memory, Models};
 use recall_models::{Chat, Embeddings, Endpoint};
@@ -14,6 +12,7 @@ use secrecy::SecretString;
 
 use crate::config::{Config, ConfigError, Model};
 use crate::exit::Failure;
+use crate::told;
 
 /// Sets the models up. Nothing is asked of them yet: a server starts without them.
 ///
@@ -97,16 +96,12 @@ impl Collector for Counts {
                 stats.extraction_failures,
             ),
         ] {
-            let counter = ConstCounter::new(count);
-            let kind = counter.metric_type();
-            counter.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
+            told::counter(&mut encoder, (name, help), count)?;
         }
-        let waiting = ConstGauge::new(i64::try_from(self.0.unembedded()).unwrap_or(i64::MAX));
         let (name, help) = (
             "recall_statements_unembedded",
             "Statements in memory that have no vector yet",
         );
-        let kind = waiting.metric_type();
-        waiting.encode(encoder.encode_descriptor(name, help, None, kind)?)
+        told::gauge(&mut encoder, (name, help, None), self.0.unembedded())
     }
 }

@@ -110,13 +110,8 @@ impl EmbeddedStore {
     /// Reads on this thread, what lies on a page or two. A panic of redb on a damaged page ends that
     /// read alone.
     fn look<T>(&self, act: impl FnOnce(&ReadTransaction) -> Result<T, Error>) -> Result<T, Error> {
-        let read = || self.file.begin_read().and_then(|read| act(&read));
-        let found = catch_unwind(AssertUnwindSafe(read));
-        let found = found.unwrap_or_else(|_| Err(Error::Damaged("reading failed".to_owned())));
-        if let Err(error @ Error::Unavailable { .. }) = &found {
-            self.file.is_doubted(error);
-        }
-        found
+        catch_unwind(AssertUnwindSafe(|| look(&self.file, act)))
+            .unwrap_or_else(|_| Err(Error::Damaged("reading failed".to_owned())))
     }
 
     /// Reads on a blocking thread. A panic of redb on a damaged page ends that read alone.
@@ -125,17 +120,22 @@ impl EmbeddedStore {
         act: impl FnOnce(&ReadTransaction) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let file = Arc::clone(&self.file);
-        let reading = tokio::task::spawn_blocking(move || {
-            let found = file.begin_read().and_then(|read| act(&read));
-            if let Err(error @ Error::Unavailable { .. }) = &found {
-                file.is_doubted(error);
-            }
-            found
-        });
-        reading
+        tokio::task::spawn_blocking(move || look(&file, act))
             .await
             .unwrap_or_else(|error| Err(Error::Damaged(format!("reading failed: {error}"))))
     }
+}
+
+/// Reads, and tells the file if that failed.
+fn look<T>(
+    file: &File,
+    act: impl FnOnce(&ReadTransaction) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let found = file.begin_read().and_then(|read| act(&read));
+    if let Err(error @ Error::Unavailable { .. }) = &found {
+        file.is_doubted(error);
+    }
+    found
 }
 
 /// Whether a task may hold up its thread: the others go on without it.

@@ -151,28 +151,10 @@ pub(super) fn place(item: ItemNo) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::search::{NewItem, Place};
-
-    /// Items of so many words.
-    fn items(lengths: &[usize]) -> Items {
-        let mut items = Items::default();
-        for (order, words) in (0..).zip(lengths) {
-            let item = NewItem {
-                text: "",
-                speaker: None,
-                assistant: false,
-                session: None,
-                observed_at: Timestamp::UNIX_EPOCH,
-            };
-            let named = false;
-            items.push(&item, Place { order, named }, &[], *words);
-        }
-        items
-    }
+    use crate::search::items::of_lengths;
 
     proptest! {
         #[test]
@@ -182,7 +164,7 @@ mod tests {
             shuffled in any::<proptest::sample::Index>(),
             weight in 1e-6..20_f32,
         ) {
-            let items = items(&lengths);
+            let items = of_lengths(&lengths);
             let postings: Vec<Posting> = held
                 .iter()
                 .map(|(item, times)| Posting { item: *item, times: *times })

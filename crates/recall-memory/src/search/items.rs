@@ -265,3 +265,21 @@ impl Items {
         no
     }
 }
+
+/// Items of so many words, for tests of what is worked out from their norms.
+#[cfg(test)]
+pub(super) fn of_lengths(lengths: &[usize]) -> Items {
+    let mut items = Items::default();
+    for (order, words) in (0..).zip(lengths) {
+        let item = NewItem {
+            text: "",
+            speaker: None,
+            assistant: false,
+            session: None,
+            observed_at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let named = false;
+        items.push(&item, Place { order, named }, &[], *words);
+    }
+    items
+}

@@ -143,33 +143,15 @@ fn most_of(term: &Frequent<'_>) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::search::ItemNo;
     use crate::search::blocks::{Blocks, ITEMS};
     use crate::search::frequent::ones;
-    use crate::search::items::Items;
+    use crate::search::items::{Items, of_lengths};
     use crate::search::postings::Posting;
     use crate::search::question::Wanted;
-    use crate::search::{ItemNo, NewItem, Place};
-
-    /// A block of items of so many words.
-    fn items(lengths: &[usize]) -> Items {
-        let mut items = Items::default();
-        for (order, words) in (0..).zip(lengths) {
-            let item = NewItem {
-                text: "",
-                speaker: None,
-                assistant: false,
-                session: None,
-                observed_at: Timestamp::UNIX_EPOCH,
-            };
-            let named = false;
-            items.push(&item, Place { order, named }, &[], *words);
-        }
-        items
-    }
 
     /// How much the terms are worth in an item, as scores sum it up.
     fn words(terms: &[Frequent<'_>], at: usize, items: &Items) -> f32 {
@@ -193,7 +175,7 @@ mod tests {
             among in any::<[u64; WORDS]>(),
             model in any::<proptest::sample::Index>(),
         ) {
-            let items = items(&lengths);
+            let items = of_lengths(&lengths);
             let lists: Vec<Vec<Posting>> = held.iter().map(|(_, times)| {
                 let all = (0..).zip(times).filter(|(_, times)| **times > 0);
                 all.map(|(item, times)| Posting { item, times: *times }).collect()

@@ -101,13 +101,10 @@ impl Wanted {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Filter<S> for Wanted {
     fn enabled(&self, metadata: &Metadata<'_>, context: &Context<'_, S>) -> bool {
-        let sent = |extensions: &tracing_subscriber::registry::Extensions<'_>| {
-            extensions.get::<Span>().is_none_or(|span| span.sent)
-        };
         Self::origin(metadata)
             && context
                 .lookup_current()
-                .is_none_or(|current| sent(&current.extensions()))
+                .is_none_or(|current| current.extensions().get::<NotSent>().is_none())
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
@@ -121,6 +118,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Filter<S> for Wanted {
         Some(LevelFilter::DEBUG)
     }
 }
+
+/// Kept with the first span of a trace that is not sent.
+struct NotSent;
 
 /// What the first span of a trace says of where it belongs.
 #[derive(Default)]
@@ -154,9 +154,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
         });
         let serves = parent.is_none();
         let Some((trace_id, parent_id)) = parent.or_else(|| self.begin(attributes)) else {
-            opened
-                .extensions_mut()
-                .insert(Span::not_sent(opened.name()));
+            opened.extensions_mut().insert(NotSent);
             return;
         };
         let began = now();
@@ -170,7 +168,6 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
             ended: began,
             attributes: Vec::new(),
             failed: false,
-            sent: true,
         };
         attributes.record(&mut span);
         opened.extensions_mut().insert(span);
@@ -179,7 +176,6 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(opened) = context.span(id)
             && let Some(span) = opened.extensions_mut().get_mut::<Span>()
-            && span.sent
         {
             values.record(span);
         }
@@ -192,7 +188,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
         let Some(mut span) = closed.extensions_mut().remove::<Span>() else {
             return;
         };
-        if span.sent && self.sampled(&span.trace_id) {
+        if self.sampled(&span.trace_id) {
             span.ended = now();
             // A full queue means that the collector is behind: a span is less than a request.
             let _ = self.queue.try_send(Parcel::Span(Box::new(span)));
@@ -227,22 +223,6 @@ impl Visit for Span {
 }
 
 impl Span {
-    /// Stands for one of a trace that is not sent.
-    fn not_sent(name: &'static str) -> Self {
-        Self {
-            trace_id: String::new(),
-            span_id: String::new(),
-            parent_id: None,
-            name,
-            serves: true,
-            began: SystemTime::UNIX_EPOCH,
-            ended: SystemTime::UNIX_EPOCH,
-            attributes: Vec::new(),
-            failed: false,
-            sent: false,
-        }
-    }
-
     fn put(&mut self, field: &Field, value: Value) {
         self.failed |= field.name() == ERROR;
         self.attributes.push((field.name(), value));

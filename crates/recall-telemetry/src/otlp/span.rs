@@ -22,8 +22,6 @@ pub(super) struct Span {
     pub(super) ended: SystemTime,
     pub(super) attributes: Vec<(&'static str, Value)>,
     pub(super) failed: bool,
-    /// Whether its trace is sent; nothing else is known of one that is not.
-    pub(super) sent: bool,
 }
 
 impl Span {

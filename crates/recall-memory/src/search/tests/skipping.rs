@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::search::blocks::ITEMS;
 use crate::search::frequent::WEIGHED;
-use crate::search::{Filter, Index, ItemNo, NewItem, Place, Query};
+use crate::search::{Filter, Found, Index, ItemNo, NewItem, Place, Query};
 
 /// Words from frequent to rare: one in two items holds the first, one in a hundred the last.
 const WORDS: [(&str, u64); 12] = [
@@ -209,6 +209,22 @@ proptest! {
     }
 }
 
+/// The ten best for a question, and how many items were weighed for it.
+fn weighed(index: &mut Index, text: &str) -> (Found, usize) {
+    let query = Query {
+        text,
+        limit: 10,
+        now: Timestamp::UNIX_EPOCH,
+    };
+    let filter = Filter {
+        keep: None,
+        counted: None,
+    };
+    WEIGHED.set(0);
+    let found = index.find(&query, &filter, None);
+    (found, WEIGHED.get())
+}
+
 #[test]
 fn most_items_are_passed_over_and_all_are_counted() {
     let made = Made {
@@ -229,19 +245,9 @@ fn most_items_are_passed_over_and_all_are_counted() {
         "boat delta forest",
         "kelp amber boat cedar delta",
     ] {
-        let query = Query {
-            text,
-            limit: 10,
-            now: Timestamp::UNIX_EPOCH,
-        };
-        let filter = Filter {
-            keep: None,
-            counted: None,
-        };
-        WEIGHED.set(0);
-        let touched = index.find(&query, &filter, None).touched;
+        let (found, weighed) = weighed(&mut index, text);
+        let touched = found.touched;
         assert!(touched > 1_000, "{text}: {touched}");
-        let weighed = WEIGHED.get();
         // Where one word is asked for, most items that hold it may be the best of their length.
         let most = touched as usize * 3 / 4;
         assert!(
@@ -267,21 +273,11 @@ fn those_that_are_worth_the_same_as_the_last_are_passed_over() {
     check(&mut index, &Index::default());
     index.exhaustive = false;
     for text in ["amber", "amber boat"] {
-        let query = Query {
-            text,
-            limit: 10,
-            now: Timestamp::UNIX_EPOCH,
-        };
-        let filter = Filter {
-            keep: None,
-            counted: None,
-        };
-        WEIGHED.set(0);
-        let found = index.find(&query, &filter, None);
+        let (found, weighed) = weighed(&mut index, text);
         assert_eq!(found.touched, 3_000, "{text}");
         let first: Vec<ItemNo> = found.hits.iter().map(|hit| hit.item).collect();
         assert_eq!(first, (0..10).collect::<Vec<_>>(), "{text}");
-        assert!(WEIGHED.get() <= ITEMS, "{text}: {}", WEIGHED.get());
+        assert!(weighed <= ITEMS, "{text}: {weighed}");
     }
 }
 
