@@ -12,6 +12,8 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormattedFields;
 use tracing_subscriber::fmt::format::{FormatFields, Writer};
 
+use crate::json::{shown, string};
+
 /// Writes fields. One that is recorded twice is there twice, and readers take the last.
 #[derive(Debug, Default)]
 pub(crate) struct Fields;
@@ -72,7 +74,7 @@ impl<'a, 'writer> Members<'a, 'writer> {
             if self.some {
                 self.writer.write_char(',')?;
             }
-            text(self.writer, name)?;
+            string(self.writer, name)?;
             self.writer.write_char(':')?;
             value(self.writer)
         };
@@ -104,24 +106,12 @@ impl Visit for Members<'_, '_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, |writer| text(writer, value));
+        self.put(field, |writer| string(writer, value));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.put(field, |writer| text(writer, &format!("{value:?}")));
+        self.put(field, |writer| shown(writer, format_args!("{value:?}")));
     }
-}
-
-/// A JSON string.
-fn text(writer: &mut Writer<'_>, text: &str) -> fmt::Result {
-    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
-    if text.bytes().all(plain) {
-        writer.write_char('"')?;
-        writer.write_str(text)?;
-        return writer.write_char('"');
-    }
-    let escaped = serde_json::to_string(text).map_err(|_| fmt::Error)?;
-    writer.write_str(&escaped)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Logging of Recall's programs from one setting, and their traces.
 
 mod fields;
+mod json;
 mod otlp;
 
 use std::io::IsTerminal;

@@ -8,6 +8,8 @@ mod endpoint;
 mod send;
 mod span;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -42,10 +44,15 @@ impl Traces {
     pub(crate) fn start(self) -> std::io::Result<(Collector, Flush)> {
         let (sender, queue) = sync_channel(QUEUE);
         let (endpoint, version) = (self.endpoint, self.version);
+        let lost = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&lost);
         std::thread::Builder::new()
             .name("traces".to_owned())
-            .spawn(move || send::for_ever(&queue, &endpoint, version))?;
-        Ok((Collector::new(sender.clone(), self.ratio), Flush(sender)))
+            .spawn(move || send::for_ever(&queue, &counted, &endpoint, version))?;
+        Ok((
+            Collector::new(sender.clone(), lost, self.ratio),
+            Flush(sender),
+        ))
     }
 }
 

@@ -9,12 +9,15 @@ use serde_json::Value;
 
 use crate::chart::Tools;
 use crate::python;
-use crate::shell::{output, root};
+use crate::shell::{output, root, say};
 
 /// A folder of the demo.
 pub(super) const DEPLOY: &str = "deploy/agent-sandbox";
 /// The packages that claim sandboxes.
 const CLAIM_PACKAGES: &str = "deploy/agent-sandbox/requirements.txt";
+
+/// Of what one question about a failed story answers.
+const SHOWN_LINES: usize = 80;
 
 /// A cluster by its kubeconfig.
 #[derive(Debug)]
@@ -54,6 +57,35 @@ impl Ground {
     pub(super) fn remove(&self, file: &str) -> anyhow::Result<()> {
         let path = deployed(file);
         self.done(&["delete", "--filename", &path]).map(drop)
+    }
+
+    /// The chart's own test of what is installed.
+    pub(super) fn helm_test(&self) -> Command {
+        self.helm(&["test", "recall", "--timeout=300s"])
+    }
+
+    /// Shows what a failed story leaves: its pods, what happened to them, what they said.
+    pub(super) fn tell_state(&self) {
+        let recall = "--namespace=recall";
+        let questions: [&[&str]; 5] = [
+            &["get", "pods,jobs", "--all-namespaces", "--output=wide"],
+            &["events", "--all-namespaces"],
+            &["describe", "pods", recall, "--selector=app.kubernetes.io/component=test"],
+            &["logs", recall, "--selector=app.kubernetes.io/component=test", "--prefix", "--tail=30"],
+            &["logs", recall, "--selector=app.kubernetes.io/name=recall", "--prefix", "--tail=60"],
+        ];
+        for question in questions {
+            say(&format!("$ kubectl {}", question.join(" ")));
+            let answer = self.kubectl(question).arg("--request-timeout=10s").output();
+            let Ok(answer) = answer else { continue };
+            for said in [answer.stdout, answer.stderr] {
+                // Enough of it to see what happened last.
+                let said = String::from_utf8_lossy(&said);
+                let lines: Vec<_> = said.lines().collect();
+                let last = lines.len().saturating_sub(SHOWN_LINES);
+                lines[last..].iter().for_each(|line| say(line));
+            }
+        }
     }
 
     /// Waits for a condition, as kubectl states it.

@@ -56,6 +56,9 @@ pub(super) fn run(arguments: &Args, programs: &Path) -> anyhow::Result<()> {
             false => Ok(()),
         })
         .and_then(|()| shared::tell(&ground, &mut report));
+    if told.is_err() {
+        ground.tell_state();
+    }
     if arguments.keep {
         say(&format!(
             "It stays. Use it with: export KUBECONFIG={}",

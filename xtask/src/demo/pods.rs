@@ -52,7 +52,7 @@ pub(super) fn opening(ground: &Ground) -> Vec<Command> {
         .map(apply)
         .into();
     commands.push(upgrade_command(ground, &[]));
-    commands.push(ground.helm(&["test", "recall", "--timeout=120s"]));
+    commands.push(ground.helm_test());
     let policies = POLICIES.map(apply);
     commands.extend(policies);
     let rest = ["20-template", "21-warm-pool", "31-sandbox-network"];
@@ -96,7 +96,7 @@ fn install(ground: &Ground, values: &[&str], report: &mut Report) -> anyhow::Res
         "a restricted pod, its own token, its rights, its volume",
     );
     let began = Instant::now();
-    output(&mut ground.helm(&["test", "recall", "--timeout=120s"]))?;
+    output(&mut ground.helm_test())?;
     report.step(
         "helm test",
         began,

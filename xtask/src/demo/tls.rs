@@ -22,7 +22,7 @@ pub(super) fn there_and_back(ground: &Ground, report: &mut Report) -> anyhow::Re
     secret(ground)?;
     let setting = format!("--set=tls.existingSecret={SECRET}");
     output(&mut upgrade_command(ground, &["--reuse-values", &setting]))?;
-    output(&mut ground.helm(&["test", "recall", "--timeout=120s"]))?;
+    output(&mut ground.helm_test())?;
     output(&mut ground.helm(&["rollback", "recall", "--wait", "--timeout=180s"]))?;
     report.step(
         "served over TLS, and back",

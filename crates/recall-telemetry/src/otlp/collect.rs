@@ -5,11 +5,11 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::SystemTime;
 
-use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -20,7 +20,7 @@ use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::send::Parcel;
-use super::span::Span;
+use super::span::{Span, SpanId, TraceId, Typed};
 
 /// The fields that say where a span belongs; they are no attributes.
 const TRACE: &str = "trace_id";
@@ -43,6 +43,8 @@ fn now() -> SystemTime {
 /// Collects the spans of this product's own crates.
 pub(crate) struct Collector {
     queue: SyncSender<Parcel>,
+    /// Spans for which there was no room.
+    lost: Arc<AtomicU64>,
     /// Traces whose last eight bytes are below are sent.
     bound: u64,
     random: RandomState,
@@ -50,9 +52,10 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(queue: SyncSender<Parcel>, ratio: f64) -> Self {
+    pub(super) fn new(queue: SyncSender<Parcel>, lost: Arc<AtomicU64>, ratio: f64) -> Self {
         Self {
             queue,
+            lost,
             bound: (ratio.clamp(0.0, 1.0) * u64::MAX as f64) as u64,
             random: RandomState::new(),
             next: AtomicU64::new(1),
@@ -65,24 +68,19 @@ impl Collector {
         self.random.hash_one(next) | 1
     }
 
-    fn id(&self) -> String {
-        format!("{:016x}", self.number())
-    }
-
-    fn sampled(&self, trace_id: &str) -> bool {
-        let low = trace_id.get(16..).unwrap_or_default();
-        u64::from_str_radix(low, 16).is_ok_and(|low| low <= self.bound)
+    fn sampled(&self, trace_id: &TraceId) -> bool {
+        trace_id.low() <= self.bound
     }
 
     /// The trace of a span that is under no other one: who named it, or a new one. `None` if it is not
     /// sent.
-    fn begin(&self, attributes: &Attributes<'_>) -> Option<(String, Option<String>)> {
+    fn begin(&self, attributes: &Attributes<'_>) -> Option<(TraceId, Option<SpanId>)> {
         let mut origin = Origin::default();
         attributes.record(&mut origin);
         let Some(trace_id) = origin.trace_id else {
             let low = self.number();
             let sent = low <= self.bound || origin.later;
-            return sent.then(|| (format!("{:016x}{low:016x}", self.number()), None));
+            return sent.then(|| (TraceId::of(self.number(), low), None));
         };
         let sent = self.sampled(&trace_id) || origin.later;
         sent.then_some((trace_id, origin.parent_id))
@@ -125,8 +123,8 @@ struct NotSent;
 /// What the first span of a trace says of where it belongs.
 #[derive(Default)]
 struct Origin {
-    trace_id: Option<String>,
-    parent_id: Option<String>,
+    trace_id: Option<TraceId>,
+    parent_id: Option<SpanId>,
     later: bool,
 }
 
@@ -135,8 +133,8 @@ impl Visit for Origin {
 
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
-            TRACE => self.trace_id = Some(value.to_owned()),
-            PARENT => self.parent_id = Some(value.to_owned()),
+            TRACE => self.trace_id = TraceId::parse(value),
+            PARENT => self.parent_id = SpanId::parse(value),
             name => self.later |= (name, value) == LATER,
         }
     }
@@ -150,25 +148,16 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
         let parent = opened.parent().and_then(|parent| {
             let extensions = parent.extensions();
             let span = extensions.get::<Span>()?;
-            Some((span.trace_id.clone(), Some(span.span_id.clone())))
+            Some((span.trace_id, Some(span.span_id)))
         });
         let serves = parent.is_none();
         let Some((trace_id, parent_id)) = parent.or_else(|| self.begin(attributes)) else {
             opened.extensions_mut().insert(NotSent);
             return;
         };
-        let began = now();
-        let mut span = Span {
-            trace_id,
-            span_id: self.id(),
-            parent_id,
-            name: opened.name(),
-            serves,
-            began,
-            ended: began,
-            attributes: Vec::new(),
-            failed: false,
-        };
+        let span = Span::new(opened.name(), trace_id, SpanId::of(self.number()), now());
+        let mut span = if serves { span.serves() } else { span };
+        span.parent_id = parent_id;
         attributes.record(&mut span);
         opened.extensions_mut().insert(span);
     }
@@ -185,47 +174,58 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
         let Some(closed) = context.span(&id) else {
             return;
         };
-        let Some(mut span) = closed.extensions_mut().remove::<Span>() else {
+        let Some(span) = closed.extensions_mut().remove::<Span>() else {
             return;
         };
         if self.sampled(&span.trace_id) {
-            span.ended = now();
             // A full queue means that the collector is behind: a span is less than a request.
-            let _ = self.queue.try_send(Parcel::Span(Box::new(span)));
+            if self
+                .queue
+                .try_send(Parcel::Span(span.finish(now())))
+                .is_err()
+            {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 }
 
 impl Visit for Span {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.put(field, Value::String(format!("{value:?}")));
+        self.say(field, Typed::Shown(value));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
-            TRACE => value.clone_into(&mut self.trace_id),
-            PARENT => self.parent_id = Some(value.to_owned()),
-            _ => self.put(field, value.into()),
+            TRACE => self.trace_id = TraceId::parse(value).unwrap_or(self.trace_id),
+            PARENT => self.parent_id = SpanId::parse(value),
+            _ => self.say(field, Typed::Text(value)),
         }
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value.into());
+        self.say(field, Typed::Unsigned(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value.into());
+        self.say(field, Typed::Signed(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.say(field, Typed::Double(value));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value.into());
+        self.say(field, Typed::Bool(value));
     }
 }
 
 impl Span {
-    fn put(&mut self, field: &Field, value: Value) {
-        self.failed |= field.name() == ERROR;
-        self.attributes.push((field.name(), value));
+    fn say(&mut self, field: &Field, value: Typed<'_>) {
+        if field.name() == ERROR {
+            self.fail();
+        }
+        self.put(field.name(), value);
     }
 }
 
@@ -233,6 +233,7 @@ impl Span {
 mod tests {
     use std::sync::mpsc::sync_channel;
 
+    use serde_json::{Value, json};
     use tracing::field::Empty;
     use tracing::subscriber::with_default;
     use tracing_subscriber::layer::SubscriberExt;
@@ -243,15 +244,20 @@ mod tests {
     const ALWAYS: &str = "aaaaaaaaaaaaaaaa0000000000000000";
     const SELDOM: &str = "aaaaaaaaaaaaaaaaffffffffffffffff";
 
-    fn sent(ratio: f64, act: impl FnOnce()) -> Vec<Span> {
+    fn sent(ratio: f64, act: impl FnOnce()) -> Vec<Value> {
+        sent_and_lost(ratio, act).0
+    }
+
+    fn sent_and_lost(ratio: f64, act: impl FnOnce()) -> (Vec<Value>, u64) {
         let (queue, parcels) = sync_channel(100);
-        let collector = Collector::new(queue, ratio).with_filter(Wanted);
+        let lost = Arc::new(AtomicU64::new(0));
+        let collector = Collector::new(queue, Arc::clone(&lost), ratio).with_filter(Wanted);
         with_default(tracing_subscriber::registry().with(collector), act);
         let spans = parcels.try_iter().filter_map(|parcel| match parcel {
-            Parcel::Span(span) => Some(*span),
+            Parcel::Span(span) => Some(serde_json::from_str(&span).expect("JSON")),
             Parcel::Flush(_) => None,
         });
-        spans.collect()
+        (spans.collect(), lost.load(Ordering::Relaxed))
     }
 
     /// A request and what is done for it.
@@ -268,28 +274,33 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(ratio: f64, route: &str, trace: Option<&str>, later: Option<&str>, whole: bool) {
-        let spans = sent(ratio, || request(route, trace, later));
-        let case = format!("{ratio} {route} {trace:?} {later:?}");
+    fn check(ratio: f64, route: &str, named: Option<&str>, later: Option<&str>, whole: bool) {
+        let spans = sent(ratio, || request(route, named, later));
+        let case = format!("{ratio} {route} {named:?} {later:?}");
         if !whole {
             assert_eq!(spans.len(), 0, "{case}");
             return;
         }
         // They close from the inside.
-        let names: Vec<_> = spans.iter().map(|span| span.name).collect();
+        let names: Vec<_> = spans.iter().map(|span| &span["name"]).collect();
         assert_eq!(names, ["further below", "below", "request"], "{case}");
         let [further, below, request] = spans.as_slice() else {
             panic!("{case}");
         };
-        assert_eq!(further.parent_id.as_ref(), Some(&below.span_id));
-        assert_eq!(below.parent_id.as_ref(), Some(&request.span_id));
-        assert!(spans.iter().all(|span| span.trace_id == request.trace_id));
-        if let Some(named) = later.or(trace) {
-            assert_eq!(request.trace_id, named);
+        assert_eq!(further["parentSpanId"], below["spanId"]);
+        assert_eq!(below["parentSpanId"], request["spanId"]);
+        let trace = |span: &Value| span["traceId"].clone();
+        assert!(spans.iter().all(|span| trace(span) == trace(request)));
+        if let Some(named) = later.or(named) {
+            assert_eq!(request["traceId"], named);
         }
-        assert!(request.attributes.contains(&(LATER.0, route.into())));
-        assert!(request.attributes.contains(&("n", 7.into())));
-        assert!(request.serves && !below.serves && !further.serves);
+        let attributes = json!([
+            { "key": LATER.0, "value": { "stringValue": route } },
+            { "key": "n", "value": { "intValue": "7" } },
+        ]);
+        assert_eq!(request["attributes"], attributes);
+        let kinds: Vec<_> = spans.iter().map(|span| &span["kind"]).collect();
+        assert_eq!(kinds, [1, 1, 2], "only a request is served");
     }
 
     #[test]
@@ -314,13 +325,16 @@ mod tests {
     #[test]
     fn about_as_many_traces_are_sent_as_were_asked_for() {
         let many = 4_000;
-        let spans = sent(0.1, || {
+        let (spans, lost) = sent_and_lost(0.1, || {
             for _ in 0..many {
-                // The queue holds a hundred; what is more is dropped.
+                // The queue holds a hundred; what is more is dropped and counted.
                 request("/healthz", None, None);
             }
         });
         assert_eq!(spans.len(), 100);
+        // Three spans a request.
+        let sampled = (lost + 100) / 3;
+        assert!((300..=500).contains(&sampled), "{sampled} of {many}");
         let few = sent(0.1, || {
             for _ in 0..100 {
                 request("/healthz", None, None);

@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::endpoint::Endpoint;
-use super::span::{Span, request};
+use super::span::Batch;
 
 /// Spans of one batch.
 const BATCH: usize = 512;
@@ -23,16 +24,23 @@ const COMPLAIN: Duration = Duration::from_secs(60);
 /// What the sending thread is handed.
 #[derive(Debug)]
 pub(super) enum Parcel {
-    Span(Box<Span>),
+    /// A finished span, as a collector takes it.
+    Span(String),
     /// Send what there is, and say so.
     Flush(SyncSender<()>),
 }
 
-pub(super) fn for_ever(queue: &Receiver<Parcel>, endpoint: &Endpoint, version: &str) {
+/// Sends what comes until nobody can send any more. `lost` counts what did not get into the queue.
+pub(super) fn for_ever(
+    queue: &Receiver<Parcel>,
+    lost: &AtomicU64,
+    endpoint: &Endpoint,
+    version: &str,
+) {
     let mut sender = Sender {
         endpoint,
-        version,
-        batch: Vec::new(),
+        lost,
+        batch: Batch::new(version),
         oldest: None,
         complained: None,
     };
@@ -53,9 +61,9 @@ pub(super) fn for_ever(queue: &Receiver<Parcel>, endpoint: &Endpoint, version: &
 }
 
 struct Sender<'a> {
+    lost: &'a AtomicU64,
     endpoint: &'a Endpoint,
-    version: &'a str,
-    batch: Vec<Span>,
+    batch: Batch,
     /// Since when the first of the batch waits.
     oldest: Option<Instant>,
     complained: Option<Instant>,
@@ -66,8 +74,8 @@ impl Sender<'_> {
         match parcel {
             Parcel::Span(span) => {
                 self.oldest.get_or_insert_with(Instant::now);
-                self.batch.push(*span);
-                if self.batch.len() >= BATCH {
+                self.batch.push(&span);
+                if self.batch.count() >= BATCH {
                     self.send();
                 }
             }
@@ -81,18 +89,25 @@ impl Sender<'_> {
 
     fn send(&mut self) {
         self.oldest = None;
-        if self.batch.is_empty() {
+        let count = self.batch.count();
+        if count == 0 {
             return;
         }
-        let body = request(&self.batch, self.version).to_string();
-        let count = self.batch.len();
+        let sent = post(self.endpoint, self.batch.end());
         self.batch.clear();
-        if let Err(error) = post(self.endpoint, &body) {
-            let silent = self.complained.is_some_and(|at| at.elapsed() < COMPLAIN);
-            if !silent {
-                self.complained = Some(Instant::now());
-                tracing::warn!(%error, spans = count, "traces could not be sent and are dropped");
-            }
+        let lost = self.lost.load(Ordering::Relaxed);
+        let trouble = match sent {
+            Err(error) => Some((error.to_string(), count as u64 + lost)),
+            Ok(()) if lost > 0 => Some(("more came than could be sent".to_owned(), lost)),
+            Ok(()) => None,
+        };
+        let silent = self.complained.is_some_and(|at| at.elapsed() < COMPLAIN);
+        if let Some((error, spans)) = trouble
+            && !silent
+        {
+            self.complained = Some(Instant::now());
+            self.lost.fetch_sub(lost, Ordering::Relaxed);
+            tracing::warn!(error, spans, "traces could not be sent and are dropped");
         }
     }
 }
