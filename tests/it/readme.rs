@@ -57,6 +57,29 @@ async fn the_key_and_curl_examples_work_as_pasted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_the_typed_surface_works_as_pasted() {
+    let running = Running::start(&["--surface=typed"]);
+    let script = format!("set -eu\n{}", block("sh", "/v1/history"));
+    let output = Command::new("bash")
+        .arg("-c")
+        .arg(&script)
+        .env("RECALL_URL", &running.server.url)
+        .env("RECALL_API_KEY", running.key("demo:me").await)
+        .output()
+        .expect("bash starts");
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{out}{err}");
+    let history = out.rsplit_once("}{").map_or("", |(_, history)| history);
+    assert!(
+        history.contains("vim") && history.contains("helix"),
+        "{out}{err}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_python_example_works_as_pasted() {
     let Some(python) = std::env::var_os("RECALL_PYTHON") else {
         let required = std::env::var("RECALL_REQUIRE").unwrap_or_default();

@@ -268,3 +268,25 @@ async fn a_collector_that_is_away_costs_nothing_but_the_traces() {
     }
     assert_eq!(running.server.process().stop().expect("it ends"), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_a_request_that_is_sent_names_its_trace() {
+    for (ratio, sent) in [("1", true), ("0", false)] {
+        let (endpoint, spans) = collector();
+        let (endpoint, ratio) = (
+            format!("--otlp-endpoint={endpoint}"),
+            format!("--trace-ratio={ratio}"),
+        );
+        let mut running =
+            Running::start(&[&endpoint, &ratio, "--log-filter=info,recall_api=debug"]);
+        running.post("/v1/recall", "no-key", &json!({})).await;
+        let log = running.server.log_with("\"status\":401");
+        let log = log.expect("it is logged");
+        running.server.process().stop().expect("it ends");
+        let traces: Vec<_> = spans.try_iter().collect();
+        assert_eq!(log.contains("\"trace_id\""), sent, "{log}");
+        assert_eq!(!traces.is_empty(), sent, "{traces:?}");
+        let logged = |span: &Value| log.contains(span["traceId"].as_str().expect("an id"));
+        assert!(traces.iter().all(logged), "{traces:?} {log}");
+    }
+}

@@ -43,6 +43,15 @@
 {{- if and .tenantLabel (not (regexMatch $key $tenant)) -}}
 {{- fail (printf "kubernetes.tenantLabel is %q: use KEY or serviceaccount:KEY, or namespace:KEY, with a label key such as example.com/tenant." .tenantLabel) -}}
 {{- end -}}
+{{- $seconds := float64 0 -}}
+{{- range regexFindAll `[0-9.]+(ns|us|ms|s|m|h)` .keyTTL -1 -}}
+{{- $unit := regexFind `[a-z]+$` . -}}
+{{- $length := get (dict "ns" 1e-9 "us" 1e-6 "ms" 1e-3 "s" 1.0 "m" 60.0 "h" 3600.0) $unit -}}
+{{- $seconds = addf $seconds (mulf (float64 (trimSuffix $unit .)) $length) -}}
+{{- end -}}
+{{- if or (lt $seconds 10.0) (gt $seconds 86400.0) -}}
+{{- fail (printf "kubernetes.keyTTL is %s: the server takes 10s to 24h." .keyTTL) -}}
+{{- end -}}
 {{- if and .agentLabelOptional (not .agentLabel) -}}
 {{- fail "kubernetes.agentLabelOptional is true and kubernetes.agentLabel is empty: there is no label that could be missing. Name the label, or leave agentLabelOptional out." -}}
 {{- end -}}
@@ -56,6 +65,12 @@
 {{- end -}}
 
 {{- define "recall.refusals.rest" -}}
+{{- $taken := keys (fromYaml (include "recall.labels" .)) -}}
+{{- range $key, $value := .Values.podLabels -}}
+{{- if has $key $taken -}}
+{{- fail (printf "podLabels names %s, which the chart sets itself: with another value the Service and the Deployment would lose their pods. Leave it out." $key) -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.image.tag .Values.image.digest -}}
 {{- fail "image.tag and image.digest are both set and could name two images: keep one of them." -}}
 {{- end -}}
@@ -71,6 +86,11 @@
 {{- $min := toString .minAvailable -}}
 {{- if and .enabled (ne $min "") (not (include "recall.several" $)) -}}
 {{- fail "podDisruptionBudget.minAvailable is set and there is one replica: no node could be drained any more. Leave it empty, or run more replicas." -}}
+{{- end -}}
+{{- $fewest := ternary $.Values.autoscaling.minReplicas $.Values.replicaCount $.Values.autoscaling.enabled -}}
+{{- $all := or (eq $min "100%") (and (regexMatch "^[0-9]+$" $min) (ge (int $min) (int $fewest))) -}}
+{{- if and .enabled (ne $min "") $all -}}
+{{- fail (printf "podDisruptionBudget.minAvailable is %s and there may be no more than %v replicas: no node could be drained any more. Lower it, or run more replicas." $min $fewest) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}

@@ -37,3 +37,4 @@ pub use limit::{InvalidRate, Rate};
 pub use metrics::Metrics;
 pub use routes::router;
 pub use state::{Api, MAX_BODY_BYTES, MAX_KEY_BODY_BYTES, Services};
+pub use trace::{Sampling, TRACED};

@@ -82,7 +82,7 @@ async fn message(api: &Api, grant: &Arc<Grant>, request: Request) -> Result<Resp
     if message.method != "server/discover" {
         api.bounds.call(grant)?;
     }
-    note_trace(&headers, &message);
+    note_trace(api, &headers, &message);
     let process = Process::of(&headers)?;
     match Era::of(&message, &headers) {
         Ok(Era::Handshake) => {
@@ -98,13 +98,13 @@ async fn message(api: &Api, grant: &Arc<Grant>, request: Request) -> Result<Resp
 }
 
 /// A client that cannot set headers, such as one behind the bridge, names its trace in the metadata.
-fn note_trace(headers: &HeaderMap, message: &Incoming) {
+fn note_trace(api: &Api, headers: &HeaderMap, message: &Incoming) {
     if trace::of(headers).is_some() {
         return;
     }
     let parent = message.meta().and_then(|meta| meta.get("traceparent"));
     if let Some(parent) = parent.and_then(Value::as_str).and_then(trace::read) {
-        parent.note(&tracing::Span::current());
+        parent.note(&tracing::Span::current(), api.traces.as_ref());
     }
 }
 

@@ -38,6 +38,11 @@ impl Route {
         }
     }
 
+    /// Whether a request's body may name its trace: a client of MCP may be unable to set headers.
+    pub(crate) fn may_name_a_trace(self) -> bool {
+        self == Self::Mcp
+    }
+
     /// The route as the conventions of HTTP spans name it, with holes for what varies.
     pub(crate) fn template(self) -> Option<&'static str> {
         match self {

@@ -34,22 +34,44 @@ pub(crate) async fn layer(State(api): State<Api>, request: Request, next: Next) 
         .cloned();
     let id = id.unwrap_or_else(generate);
     let last = framing::is_last(request.version(), request.headers());
-    // Known when the span opens: by it is decided whether a trace is kept.
     let parent = trace::of(request.headers());
-    let span = tracing::info_span!(
-        "request",
-        request_id = id.to_str().unwrap_or_default(),
-        trace_id = parent.map(|parent| parent.trace_id),
-        parent_id = parent.map(|parent| parent.span_id),
-        http.response.status_code = Empty,
-        http.request.method = method(request.method()),
-        http.route = route.template(),
-        network.protocol.version = version(request.version()),
-        mcp.method.name = Empty,
-        gen_ai.tool.name = Empty,
-        error.type = Empty,
-        route = route.as_str(),
-    );
+    let traced = api
+        .traces
+        .as_ref()
+        .and_then(|traces| traces.begin(parent, route.may_name_a_trace()));
+    // A target is fixed where a span is written down.
+    macro_rules! span {
+        ($target:expr, $trace_id:expr, $traced:expr) => {
+            tracing::info_span!(
+                target: $target,
+                "request",
+                request_id = id.to_str().unwrap_or_default(),
+                trace_id = $trace_id,
+                parent_id = parent.map(|parent| parent.span_id),
+                traced = $traced,
+                http.response.status_code = Empty,
+                http.request.method = method(request.method()),
+                http.route = route.template(),
+                network.protocol.version = version(request.version()),
+                mcp.method.name = Empty,
+                gen_ai.tool.name = Empty,
+                error.type = Empty,
+                route = route.as_str(),
+            )
+        };
+    }
+    let span = match &traced {
+        Some(traced) => span!(
+            trace::TRACED,
+            Some(traced.trace_id.as_ref()),
+            Some(traced.decided)
+        ),
+        None => span!(
+            module_path!(),
+            parent.map(|parent| parent.trace_id),
+            None::<bool>
+        ),
+    };
     let framed = framing::names_its_host(request.version(), request.headers())
         .and_then(|()| framing::expects_what_is_known(request.headers()));
     let response = match framed {

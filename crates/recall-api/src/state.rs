@@ -13,7 +13,7 @@ use crate::exchange::Exchange;
 use crate::hosts::Hosts;
 use crate::idempotency::Answers;
 use crate::metrics::Metrics;
-use crate::trace::Place;
+use crate::trace::{Place, Sampling};
 
 /// The largest body of a memory operation or an MCP message: 4 MiB.
 pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -43,6 +43,8 @@ pub struct Services {
     pub hosts: Hosts,
     /// What keeps it all, as traces name it.
     pub backend: &'static str,
+    /// Which traces a collector is told of, if there is one.
+    pub traces: Option<Sampling>,
     /// Whether traces name namespaces as they are, and not by a hash.
     pub names_namespaces: bool,
     /// The version that `initialize` reports.

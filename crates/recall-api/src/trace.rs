@@ -1,5 +1,7 @@
 //! The trace that a request belongs to, as its sender names it (W3C Trace Context).
 
+mod sampling;
+
 use std::fmt;
 
 use http::HeaderMap;
@@ -9,6 +11,9 @@ use recall_store::{AgentId, Namespace};
 use sha2::{Digest, Sha256};
 use tracing::Span;
 use tracing::field::Empty;
+
+pub(crate) use sampling::is_traced;
+pub use sampling::{Sampling, TRACED};
 
 /// A request's sender, as far as a trace knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +26,12 @@ pub(crate) struct Parent<'a> {
 
 impl Parent<'_> {
     /// Puts the current request under its sender's span.
-    pub(crate) fn note(self, span: &Span) {
+    pub(crate) fn note(self, span: &Span, sampling: Option<&Sampling>) {
         span.record("trace_id", self.trace_id);
         span.record("parent_id", self.span_id);
+        if let Some(sampling) = sampling {
+            span.record("traced", sampling.tells_of(self.trace_id));
+        }
     }
 }
 
@@ -103,12 +111,16 @@ impl fmt::Display for StoreId<'_> {
 }
 
 /// The span of a memory operation, by the names of OpenTelemetry's conventions for generative AI. It
-/// is made only where traces are sent: it says nothing that a log needs.
+/// is made only where a collector is told of it: it says nothing that a log needs.
 pub(crate) fn operation(operation: Operation, place: Place<'_>) -> Span {
     use Operation as O;
+    if !is_traced() {
+        return Span::none();
+    }
     macro_rules! span {
         ($name:literal) => {
             tracing::debug_span!(
+                target: TRACED,
                 $name,
                 gen_ai.operation.name = $name,
                 gen_ai.memory.store.id = Empty,
@@ -133,7 +145,11 @@ pub(crate) fn operation(operation: Operation, place: Place<'_>) -> Span {
 
 /// The span of an agent's tool. `agent` is the name that the call gives, if it is one.
 pub(crate) fn agent(tool: Tool, agent: Option<&AgentId>, place: Place<'_>) -> Span {
+    if !is_traced() {
+        return Span::none();
+    }
     let span = tracing::debug_span!(
+        target: TRACED,
         "agent_operation",
         recall.agent.operation = tool.name(),
         gen_ai.agent.id = agent.map(AgentId::as_str),
@@ -159,6 +175,9 @@ pub(crate) fn mcp(method: &'static str, tool: Option<&'static str>) {
 
 /// Tells how an operation went.
 pub(crate) fn outcome(span: &Span, place: Place<'_>, outcome: Result<&Answer, &'static str>) {
+    if span.is_none() {
+        return;
+    }
     let answer = match outcome {
         Ok(answer) => answer,
         Err(code) => {
@@ -172,6 +191,7 @@ pub(crate) fn outcome(span: &Span, place: Place<'_>, outcome: Result<&Answer, &'
     }
     if answer.began {
         let began = tracing::debug_span!(
+            target: TRACED,
             parent: span,
             "create_memory_store",
             gen_ai.operation.name = "create_memory_store",

@@ -92,6 +92,7 @@ async fn start() -> (Router, String) {
         quota: Quota::default(),
     };
     let api = Api::from(Services {
+        traces: None,
         names_namespaces: false,
         keys,
         memory: Memory::new(store, clock, config),

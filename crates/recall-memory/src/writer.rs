@@ -4,14 +4,20 @@
 //! that touch nothing in common, decides each against the view, commits all their events as one
 //! batch, applies them to the view and answers. A write that touches what another one of the batch
 //! touches waits for the next batch and is decided on what that one left, so that eight equal
-//! remembers become one event. A caller that goes away takes nothing back: the task owns the write.
+//! remembers become one event. A caller that goes away takes nothing back: the task owns the write. The
+//! task's work begins in the caller's own, where nothing has to be woken for it; only what has to wait
+//! becomes a task.
 //!
 //! Where a commit takes long, the task waits a little before the next one for the writers it has just
 //! answered: else they and those that came meanwhile ride in turns, half of them a commit.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -121,7 +127,7 @@ pub(crate) async fn write(
         answer,
     };
     if space.queue.put(job)? {
-        tokio::spawn(drain(Arc::clone(space), Arc::clone(clock)));
+        begin(Box::pin(drain(Arc::clone(space), Arc::clone(clock)))).await;
     }
     answered.await.unwrap_or_else(|_| {
         Err(recall_store::Error::unavailable("the write was interrupted").into())
@@ -156,6 +162,10 @@ impl Queue {
     /// Waits until as many writers are back as the last commit had, but no longer than a part of what
     /// that commit took. Answers whether they came.
     async fn gather(&self, last: Pace) -> bool {
+        if last.writers <= 1 {
+            // Nobody to share a commit with.
+            return last.came;
+        }
         let patience = last.patience();
         {
             let mut waiting = self.waiting.lock();
@@ -246,12 +256,33 @@ impl Touched {
     }
 }
 
+/// Does as much of some work as can be done without waiting, and leaves the rest to a task that nobody
+/// can end.
+async fn begin(mut work: Pin<Box<impl Future<Output = ()> + Send + 'static>>) {
+    let step = poll_fn(|context| {
+        // A panic is the work's own, as it would be in its task.
+        let step = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        Poll::Ready(step.unwrap_or_else(|_| {
+            tracing::error!("a write ended by a panic");
+            Poll::Ready(())
+        }))
+    });
+    if step.await.is_pending() {
+        tokio::spawn(work);
+    }
+}
+
 /// Works until no write waits.
 async fn drain(space: Arc<Space>, clock: Arc<dyn Clock>) {
     let mut idle = Idle(Some(&space.queue));
     let mut pace = Pace::FIRST;
+    let mut moved = false;
     loop {
         let came = space.queue.gather(pace).await;
+        if pace.writers > 0 && space.queue.len() > 0 && !std::mem::replace(&mut moved, true) {
+            // Whoever began this has its answer and does not do the others' work.
+            tokio::task::yield_now().await;
+        }
         let loaded = space.current().await;
         let jobs = space
             .queue

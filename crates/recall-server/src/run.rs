@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use prometheus_client::registry::Registry;
 use recall_agent::Agents;
-use recall_api::{AdminState, Answers, Api, Bounds, Check, Hosts, Services, admin_router, router};
+use recall_api::{
+    AdminState, Answers, Api, Bounds, Check, Hosts, Sampling, Services, admin_router, router,
+};
 use recall_keys::{Keys, parse_bootstrap_key, parse_static_keys};
 use recall_memory::{Memory, Registry as Predicates, Surface};
 use recall_store::{Clock, Store, SystemClock};
@@ -109,6 +111,10 @@ impl Server {
                 config.listen.ip().is_loopback(),
             ),
             backend: opened.kind,
+            traces: config
+                .otlp_endpoint
+                .is_some()
+                .then(|| Sampling::new(config.trace_ratio)),
             names_namespaces: config.trace_namespaces,
             version: env!("CARGO_PKG_VERSION"),
             metrics,

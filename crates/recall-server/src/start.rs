@@ -17,7 +17,7 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     let config = Config::parse(settings)?;
     let traces = config.otlp_endpoint.clone().map(|endpoint| Traces {
         endpoint,
-        ratio: config.trace_ratio,
+        target: recall_api::TRACED,
         version: env!("CARGO_PKG_VERSION"),
     });
     let logging = recall_telemetry::init(config.log_format, &config.log_filter, traces);

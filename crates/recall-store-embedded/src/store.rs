@@ -3,7 +3,8 @@
 //! Another thread costs a wake-up there and one back, each as much as a small read or a part of a sync. So
 //! single records, whose pages are in memory as a rule, are read on the thread that asks; and a write that
 //! is alone is done there too, as long as the one before it was alone. As soon as writes meet, the writer
-//! thread does them together.
+//! thread does them together. Such a write lets another thread go on with the tasks of its own, unless
+//! the disk is so quick that this would cost more than waiting for it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,6 +19,7 @@ use recall_store::{
 use redb::ReadTransaction;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::file::File;
 use crate::open::OpenError;
@@ -101,7 +103,13 @@ impl EmbeddedStore {
             let perform = || write::perform(&self.file, self.clock.now(), std::iter::once(job));
             catch_unwind(AssertUnwindSafe(perform))
         };
-        tokio::task::block_in_place(write).unwrap_or_else(|_| {
+        let began = Instant::now();
+        let done = match self.turn.is_quick() && others_work() {
+            true => write(),
+            false => tokio::task::block_in_place(write),
+        };
+        self.turn.took(began.elapsed());
+        done.unwrap_or_else(|_| {
             tracing::error!("a write ended by a panic");
             Vec::new()
         })
@@ -141,6 +149,11 @@ fn look<T>(
 /// Whether a task may hold up its thread: the others go on without it.
 fn on_a_thread_that_may_block() -> bool {
     Handle::try_current().is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
+/// Whether other threads than this one do tasks.
+fn others_work() -> bool {
+    Handle::try_current().is_ok_and(|it| it.metrics().num_workers() > 1)
 }
 
 impl Drop for EmbeddedStore {

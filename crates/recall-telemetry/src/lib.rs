@@ -14,8 +14,6 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 
 pub use otlp::{Endpoint, Flush, InvalidEndpoint, Traces};
 
-use otlp::Wanted;
-
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
@@ -81,10 +79,9 @@ pub fn init(
 ) -> Result<Option<Flush>, Error> {
     let filter = EnvFilter::builder().parse(filter)?;
     let (collector, flush) = match traces.map(Traces::start).transpose()? {
-        Some((collector, flush)) => (Some(collector), Some(flush)),
+        Some((collector, wanted, flush)) => (Some(collector.with_filter(wanted)), Some(flush)),
         None => (None, None),
     };
-    let collector = collector.map(|collector| collector.with_filter(Wanted));
     let registry = tracing_subscriber::registry().with(collector);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match format {

@@ -57,6 +57,7 @@ impl Server {
         let memory = Memory::new(store.clone(), clock.clone(), config(surface));
         let agents = Agents::new(store, memory.clone(), clock, Arc::new(Alive));
         let api = Api::from(Services {
+            traces: None,
             names_namespaces: false,
             keys,
             memory,

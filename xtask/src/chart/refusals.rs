@@ -4,7 +4,7 @@ use super::helm::{Tools, printed};
 use super::{Report, dir};
 
 /// Settings on the command line, and words of the refusal.
-const REFUSED: [(&[&str], &str); 36] = [
+const REFUSED: [(&[&str], &str); 43] = [
     // Wrong together: the sentence says what to change.
     (
         &["replicaCount=2"],
@@ -52,6 +52,44 @@ const REFUSED: [(&[&str], &str); 36] = [
     (
         &["kubernetes.tenantLabel=namespace:"],
         "use KEY or serviceaccount:KEY, or namespace:KEY",
+    ),
+    (&["kubernetes.keyTTL=9s"], "the server takes 10s to 24h"),
+    (
+        &["kubernetes.keyTTL=0.9s9000ms"],
+        "the server takes 10s to 24h",
+    ),
+    (&["kubernetes.keyTTL=24h1s"], "the server takes 10s to 24h"),
+    (
+        &["podLabels.app\\.kubernetes\\.io/name=x"],
+        "podLabels names app.kubernetes.io/name, which the chart sets itself",
+    ),
+    (
+        &[
+            "backend.kind=polign",
+            "backend.url=http://polign:23000",
+            "replicaCount=3",
+            "podDisruptionBudget.minAvailable=3",
+        ],
+        "podDisruptionBudget.minAvailable is 3 and there may be no more than 3 replicas",
+    ),
+    (
+        &[
+            "backend.kind=polign",
+            "backend.url=http://polign:23000",
+            "replicaCount=3",
+            "podDisruptionBudget.minAvailable=100%",
+        ],
+        "Lower it, or run more replicas",
+    ),
+    (
+        &[
+            "backend.kind=polign",
+            "backend.url=http://polign:23000",
+            "autoscaling.enabled=true",
+            "autoscaling.minReplicas=2",
+            "podDisruptionBudget.minAvailable=2",
+        ],
+        "there may be no more than 2 replicas",
     ),
     (
         &["kubernetes.agentLabelOptional=true"],

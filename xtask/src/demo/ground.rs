@@ -70,9 +70,26 @@ impl Ground {
         let questions: [&[&str]; 5] = [
             &["get", "pods,jobs", "--all-namespaces", "--output=wide"],
             &["events", "--all-namespaces"],
-            &["describe", "pods", recall, "--selector=app.kubernetes.io/component=test"],
-            &["logs", recall, "--selector=app.kubernetes.io/component=test", "--prefix", "--tail=30"],
-            &["logs", recall, "--selector=app.kubernetes.io/name=recall", "--prefix", "--tail=60"],
+            &[
+                "describe",
+                "pods",
+                recall,
+                "--selector=app.kubernetes.io/component=test",
+            ],
+            &[
+                "logs",
+                recall,
+                "--selector=app.kubernetes.io/component=test",
+                "--prefix",
+                "--tail=30",
+            ],
+            &[
+                "logs",
+                recall,
+                "--selector=app.kubernetes.io/name=recall",
+                "--prefix",
+                "--tail=60",
+            ],
         ];
         for question in questions {
             say(&format!("$ kubectl {}", question.join(" ")));

@@ -44,6 +44,10 @@ impl Report {
     pub(super) fn finish(&self, cluster: &str, arguments: &Args) -> anyhow::Result<()> {
         say("");
         say(&self.table());
+        say(&format!(
+            "The story holds: {} steps, each with what it shows.",
+            self.steps.len()
+        ));
         if let Some(path) = &arguments.page {
             std::fs::write(path, self.page(cluster, arguments))?;
         }

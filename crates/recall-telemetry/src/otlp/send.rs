@@ -2,111 +2,53 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::endpoint::Endpoint;
+use super::outbox::Outbox;
 use super::span::Batch;
 
-/// Spans of one batch.
-const BATCH: usize = 512;
-/// How long a span waits for others.
-const PERIOD: Duration = Duration::from_secs(2);
-/// How long the thread sleeps before it looks for more than one span: to be woken for each would cost
-/// each request as much as its span. The queue holds what comes meanwhile.
-const GATHERING: Duration = Duration::from_millis(50);
 /// A collector that takes longer does not get the batch.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How often at most it is said that a collector cannot be reached.
+/// How often at most it is said that spans were dropped.
 const COMPLAIN: Duration = Duration::from_secs(60);
 
-/// What the sending thread is handed.
-#[derive(Debug)]
-pub(super) enum Parcel {
-    /// A finished span, as a collector takes it.
-    Span(String),
-    /// Send what there is, and say so.
-    Flush(SyncSender<()>),
-}
-
-/// Sends what comes until nobody can send any more. `lost` counts what did not get into the queue.
-pub(super) fn for_ever(
-    queue: &Receiver<Parcel>,
-    lost: &AtomicU64,
-    endpoint: &Endpoint,
-    version: &str,
-) {
-    let mut sender = Sender {
-        endpoint,
-        lost,
-        batch: Batch::new(version),
-        oldest: None,
-        complained: None,
-    };
+/// Sends what comes until the process ends.
+pub(super) fn for_ever(outbox: &Outbox, endpoint: &Endpoint, version: &str) {
+    let mut complaints = Complaints::default();
+    let mut empty = Batch::new(version);
     loop {
-        match queue.recv_timeout(PERIOD) {
-            Ok(parcel) => {
-                sender.take(parcel);
-                std::thread::park_timeout(GATHERING);
-                queue.try_iter().for_each(|parcel| sender.take(parcel));
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return sender.send(),
-        }
-        if sender.oldest.is_some_and(|at| at.elapsed() >= PERIOD) {
-            sender.send();
-        }
-    }
-}
-
-struct Sender<'a> {
-    lost: &'a AtomicU64,
-    endpoint: &'a Endpoint,
-    batch: Batch,
-    /// Since when the first of the batch waits.
-    oldest: Option<Instant>,
-    complained: Option<Instant>,
-}
-
-impl Sender<'_> {
-    fn take(&mut self, parcel: Parcel) {
-        match parcel {
-            Parcel::Span(span) => {
-                self.oldest.get_or_insert_with(Instant::now);
-                self.batch.push(&span);
-                if self.batch.count() >= BATCH {
-                    self.send();
-                }
-            }
-            Parcel::Flush(done) => {
-                self.send();
-                // Whoever asked may have gone.
-                let _ = done.send(());
-            }
-        }
-    }
-
-    fn send(&mut self) {
-        self.oldest = None;
-        let count = self.batch.count();
-        if count == 0 {
-            return;
-        }
-        let sent = post(self.endpoint, self.batch.end());
-        self.batch.clear();
-        let lost = self.lost.load(Ordering::Relaxed);
-        let trouble = match sent {
-            Err(error) => Some((error.to_string(), count as u64 + lost)),
-            Ok(()) if lost > 0 => Some(("more came than could be sent".to_owned(), lost)),
-            Ok(()) => None,
-        };
-        let silent = self.complained.is_some_and(|at| at.elapsed() < COMPLAIN);
-        if let Some((error, spans)) = trouble
-            && !silent
+        let mut due = outbox.wait(empty);
+        complaints.dropped(due.lost, "more came than could be sent");
+        let count = due.batch.count() as u64;
+        if count > 0
+            && let Err(error) = post(endpoint, due.batch.end())
         {
-            self.complained = Some(Instant::now());
-            self.lost.fetch_sub(lost, Ordering::Relaxed);
+            complaints.dropped(count, &error.to_string());
+        }
+        for done in due.flushes {
+            // Whoever asked may have gone.
+            let _ = done.send(());
+        }
+        due.batch.clear();
+        empty = due.batch;
+    }
+}
+
+/// What was dropped and not yet said.
+#[derive(Debug, Default)]
+struct Complaints {
+    spans: u64,
+    last: Option<Instant>,
+}
+
+impl Complaints {
+    fn dropped(&mut self, spans: u64, error: &str) {
+        self.spans += spans;
+        let silent = self.last.is_some_and(|at| at.elapsed() < COMPLAIN);
+        if spans > 0 && !silent {
+            self.last = Some(Instant::now());
+            let spans = std::mem::take(&mut self.spans);
             tracing::warn!(error, spans, "traces could not be sent and are dropped");
         }
     }

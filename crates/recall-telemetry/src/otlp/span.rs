@@ -14,6 +14,8 @@ const SERVER: u8 = 2;
 const ERROR: u8 = 2;
 /// Room for what most spans say.
 const ROOM_BYTES: usize = 1024;
+/// Room for most batches.
+const USUAL_BYTES: usize = 1024 * 1024;
 
 /// An id in hexadecimal digits, as it is written: 32 of a trace, 16 of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +53,6 @@ impl TraceId {
         digits[16..].copy_from_slice(&SpanId::of(low).0);
         Self(digits)
     }
-
-    /// What stands in its last eight bytes, by which samplers decide.
-    pub(super) fn low(&self) -> u64 {
-        let digits = self.as_str().get(16..).unwrap_or_default();
-        u64::from_str_radix(digits, 16).unwrap_or(u64::MAX)
-    }
 }
 
 /// A span that is open.
@@ -72,6 +68,8 @@ pub(super) struct Span {
     /// Members of a JSON array.
     attributes: String,
     failed: bool,
+    /// Whether its trace is sent after all.
+    pub(super) sent: bool,
 }
 
 impl Span {
@@ -90,6 +88,7 @@ impl Span {
             began,
             attributes: String::with_capacity(ROOM_BYTES),
             failed: false,
+            sent: true,
         }
     }
 
@@ -139,12 +138,10 @@ impl Span {
         Ok(())
     }
 
-    /// The span as a collector takes it.
-    pub(super) fn finish(self, ended: SystemTime) -> String {
-        let mut out = String::with_capacity(ROOM_BYTES);
-        let written = self.write(&mut out, ended);
+    /// Writes the span as a collector takes it.
+    pub(super) fn finish(&self, out: &mut String, ended: SystemTime) {
+        let written = self.write(out, ended);
         debug_assert!(written.is_ok(), "a String takes everything");
-        out
     }
 
     fn write(&self, out: &mut String, ended: SystemTime) -> fmt::Result {
@@ -212,11 +209,12 @@ impl Batch {
         }
     }
 
-    pub(super) fn push(&mut self, span: &str) {
+    /// Adds a span, which `write` appends as JSON.
+    pub(super) fn push(&mut self, write: impl FnOnce(&mut String)) {
         if self.count > 0 {
             self.body.push(',');
         }
-        self.body.push_str(span);
+        write(&mut self.body);
         self.count += 1;
     }
 
@@ -231,9 +229,10 @@ impl Batch {
         &self.body
     }
 
-    /// Takes everything out.
+    /// Takes everything out, and gives back what room an unusual one took.
     pub(super) fn clear(&mut self) {
         self.body.truncate(self.head);
+        self.body.shrink_to(USUAL_BYTES);
         self.count = 0;
     }
 }
@@ -264,7 +263,7 @@ mod tests {
         }
         let id = TraceId::of(1, 0xABC);
         assert_eq!(id.as_str(), "00000000000000010000000000000abc");
-        assert_eq!((id.low(), TraceId::parse(id.as_str())), (0xABC, Some(id)));
+        assert_eq!(TraceId::parse(id.as_str()), Some(id));
     }
 
     #[test]
@@ -284,8 +283,8 @@ mod tests {
         let mut batch = Batch::new("1.0 \"beta\"");
         for _ in 0..2 {
             batch.clear();
-            batch.push(&written(&span, at(5)));
-            batch.push(&written(&below, at(5)));
+            batch.push(|out| span.finish(out, at(5)));
+            batch.push(|out| below.finish(out, at(5)));
             assert_eq!(batch.count(), 2);
         }
         let body: Value = serde_json::from_str(batch.end()).expect("JSON");
@@ -322,12 +321,5 @@ mod tests {
             ] }],
         }] });
         assert_eq!(body, expected);
-    }
-
-    fn written(span: &Span, ended: SystemTime) -> String {
-        let mut out = String::new();
-        span.write(&mut out, ended)
-            .expect("a String takes everything");
-        out
     }
 }
