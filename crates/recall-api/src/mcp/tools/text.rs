@@ -33,7 +33,8 @@ pub(super) static TOOLS: [Tool; 5] = [
         operation: Operation::Forget,
         title: "Forget",
         description: "Withdraws something that is no longer true or should not be kept. Give the \
-            sentence exactly as it was recalled. What is forgotten stays in the history.",
+            sentence exactly as it was recalled. It is not recalled any more; `diff` over \
+            the time of it tells that it ended.",
         effect: Effect::Withdraws,
         schema: forget,
         answer: output::forgotten,
@@ -43,7 +44,8 @@ pub(super) static TOOLS: [Tool; 5] = [
         operation: Operation::History,
         title: "History",
         description: "Shows how something the question is about changed over time: what was said \
-            first, what replaced it, what was withdrawn, each with its time.",
+            first, what replaced it, what was withdrawn, each with its time. Sentences that were kept \
+            whole are never replaced and have none; `diff` tells which came and which ended.",
         effect: Effect::Reads,
         schema: history,
         answer: output::histories,

@@ -289,6 +289,23 @@ async fn facts_read_as_sentences() {
     assert_eq!(rest["no_longer"], json!(["user prefers editor: zed"]));
 }
 
+/// As the tools tell a model.
+#[tokio::test]
+async fn a_forgotten_note_is_told_by_diff_and_has_no_history() {
+    let world = World::text();
+    let text = "I use helix.";
+    let args = json!({"text": text, "observed_at": "2026-01-01T00:00:00Z"});
+    world.ask(Remember, args).await;
+    world.ask(Forget, json!({ "text": text })).await;
+    let recalled = world.ask(Recall, json!({"question": "helix"})).await;
+    assert_eq!(recalled["memories"], json!([]));
+    let history = world.ask(History, json!({"question": "helix"})).await;
+    assert_eq!(history["history"], json!([]));
+    let diff = json!({"from": "2026-02-01T00:00:00Z"});
+    let diff = world.ask(Diff, diff).await;
+    assert_eq!(diff["changes"], json!([{ "ended": [text] }]));
+}
+
 #[tokio::test]
 async fn tools_of_the_other_surface_are_unknown() {
     let world = World::text();
