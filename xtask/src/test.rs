@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use recall_testkit::process::Server;
@@ -161,10 +162,16 @@ pub(crate) fn run(arguments: &Args) -> anyhow::Result<()> {
     let (mut tally, mut failures) = (Tally::default(), Vec::new());
     for part in PARTS.iter().filter(asked) {
         say(&format!("== {}", part.name));
+        let began = Instant::now();
         match (part.missing)() {
             None => match (part.run)(arguments) {
                 Ok(found) => {
                     say(&format!("{}: {found}", part.name));
+                    say(&format!(
+                        "{} took {:.0} s",
+                        part.name,
+                        began.elapsed().as_secs_f64()
+                    ));
                     tally += found;
                 }
                 Err(error) => {
