@@ -356,6 +356,22 @@ impl Believed {
         self.list.get(self.place(value, of)?)
     }
 
+    /// The belief that an event states.
+    pub(crate) fn stated_by<'e>(
+        &self,
+        slot: u32,
+        of: impl Fn(u32) -> Option<&'e Event>,
+    ) -> Option<&Belief> {
+        // Most are stated by the event since which they are believed, and stand in the order of events:
+        // no value has to be looked up.
+        let place = self.list.binary_search_by_key(&slot, |it| it.since);
+        let first = place.ok().and_then(|place| self.list.get(place));
+        first.filter(|it| it.slot == slot).or_else(|| {
+            let found = self.find(of(slot)?.value.as_ref()?, of);
+            found.filter(|it| it.slot == slot)
+        })
+    }
+
     pub(crate) fn find_mut<'e>(
         &mut self,
         value: &Value,
@@ -403,8 +419,12 @@ impl Believed {
     fn place<'e>(&self, value: &Value, of: impl Fn(u32) -> Option<&'e Event>) -> Option<usize> {
         match &self.lookup {
             Some(lookup) => {
-                let event = of(*lookup.0.get(&value.key())?)?;
-                Some(self.rank(event, of))
+                let since = *lookup.0.get(&value.key())?;
+                // Events come in their order as a rule; to look at each of them is to wait for memory.
+                match self.list.binary_search_by_key(&since, |it| it.since) {
+                    Ok(place) => Some(place),
+                    Err(_) => Some(self.rank(of(since)?, of)),
+                }
             }
             None => self.list.iter().position(|belief| {
                 let held = of(belief.slot).and_then(|event| event.value.as_ref());

@@ -181,6 +181,11 @@ impl Ranked {
         self.0 as ItemNo
     }
 
+    /// What orders it among those of the same score.
+    pub(super) fn place(self) -> (u32, ItemNo) {
+        (self.order(), self.item())
+    }
+
     fn order(self) -> u32 {
         (self.0 >> 32) as u32
     }

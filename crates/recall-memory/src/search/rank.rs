@@ -271,15 +271,21 @@ impl Index {
             ranked.select_nth_unstable(LOOKED_AT);
         }
         let (looked_at, others) = ranked.split_at(ranked.len().min(LOOKED_AT));
+        let terms: Vec<_> = looked_at
+            .iter()
+            .map(|candidate| self.items.terms(candidate.item()))
+            .collect();
+        // They lie far apart: asked for all at once, memory is waited for once.
+        let firsts = terms.iter().filter_map(|terms| terms.first());
+        std::hint::black_box(firsts.fold(0, |all, term| all ^ term));
         let mut proximity = Proximity::new(&question.pairs);
         let most = proximity.most();
         let mut leaders = Leaders::new(limit);
-        for candidate in looked_at {
-            let (item, score) = (candidate.item(), candidate.score());
-            let place = self.items.place(item);
+        for (candidate, terms) in looked_at.iter().zip(terms) {
+            let (place, score) = (candidate.place(), candidate.score());
             // It may not gain its way among those that will be returned.
             if leaders.want(Ranked::new(score + most, place)) {
-                let gain = proximity.of(self.items.terms(item));
+                let gain = proximity.of(terms);
                 let candidate = Ranked::new(score + gain, place);
                 if leaders.want(candidate) {
                     leaders.push(candidate);

@@ -112,7 +112,7 @@ impl<'v> Find<'v> {
     pub(crate) fn belief(&self, no: u32, slot: u32) -> Option<(&'v Pair, Belief)> {
         let pair = self.view.pair(no)?;
         let believed = self.believed(no, pair);
-        let belief = believed.find(pair.value(slot)?, |slot| pair.event(slot))?;
-        (belief.slot == slot).then(|| (pair, belief.clone()))
+        let belief = believed.stated_by(slot, |slot| pair.event(slot))?;
+        Some((pair, belief.clone()))
     }
 }

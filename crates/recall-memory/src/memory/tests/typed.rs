@@ -770,3 +770,23 @@ async fn filters_are_inclusive() {
     let args = json!({"subject": "user", "observed_after": "2026-04-01T00:00:00Z", "observed_before": "2026-01-01T00:00:00Z"});
     assert_eq!(count(args).await, 0);
 }
+
+/// Beliefs stand in the order of what they say of time, events in that of their writing.
+#[tokio::test]
+async fn each_of_many_values_is_found_whatever_the_order_they_came_in() {
+    for step in [1, 39, 17] {
+        let world = World::typed();
+        let word = |at: usize| format!("word{at}");
+        for at in (0..40).map(|at| at * step % 40) {
+            let day = format!("2026-01-{:02}T{:02}:00:00Z", 1 + at / 20, at % 20);
+            let args = json!({
+                "subject": "proj", "predicate": "note", "value": word(at), "observed_at": day,
+            });
+            world.ask(Remember, args).await;
+        }
+        for at in 0..40 {
+            let found = world.ask(Recall, json!({ "query": word(at) })).await;
+            assert_eq!(found[0]["value"], word(at), "{step}");
+        }
+    }
+}
