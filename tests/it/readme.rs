@@ -22,6 +22,15 @@ fn block(language: &str, holding: &str) -> String {
     found.unwrap_or_else(|| panic!("the README has no {language} block with {holding}"))
 }
 
+/// What a program says on both streams; it must end well.
+fn said(command: &mut Command) -> (String, String) {
+    let output = command.output().expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    (out, err)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_key_and_curl_examples_work_as_pasted() {
     let running = Running::start(&[]);
@@ -36,18 +45,13 @@ async fn the_key_and_curl_examples_work_as_pasted() {
     // A second key can be made in the same shell, although a memory's key is exported by then.
     let again = "recall key create --namespace demo:other";
     let script = format!("set -eu\n{make_key}\n{}\n{again}", block("sh", "curl -s"));
-    let output = Command::new("bash")
+    let mut command = Command::new("bash");
+    command
         .arg("-c")
         .arg(&script)
         .env("RECALL_DATA_DIR", running.dir.path().join("recall-data"))
-        .env_remove("RECALL_API_KEY")
-        .output()
-        .expect("bash starts");
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(output.status.success(), "{out}{err}");
+        .env_remove("RECALL_API_KEY");
+    let (out, err) = said(&mut command);
     assert!(
         out.contains("\"kept_as_text\":true")
             && out.contains("is helix.")
@@ -60,18 +64,13 @@ async fn the_key_and_curl_examples_work_as_pasted() {
 async fn the_example_of_the_typed_surface_works_as_pasted() {
     let running = Running::start(&["--surface=typed"]);
     let script = format!("set -eu\n{}", block("sh", "/v1/history"));
-    let output = Command::new("bash")
+    let mut command = Command::new("bash");
+    command
         .arg("-c")
         .arg(&script)
         .env("RECALL_URL", &running.server.url)
-        .env("RECALL_API_KEY", running.key("demo:me").await)
-        .output()
-        .expect("bash starts");
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(output.status.success(), "{out}{err}");
+        .env("RECALL_API_KEY", running.key("demo:me").await);
+    let (out, err) = said(&mut command);
     let history = out.rsplit_once("}{").map_or("", |(_, history)| history);
     assert!(
         history.contains("vim") && history.contains("helix"),
@@ -91,18 +90,13 @@ async fn the_python_example_works_as_pasted() {
     };
     let running = Running::start(&[]);
     let key = running.key("demo:me").await;
-    let output = Command::new(python)
+    let mut command = Command::new(python);
+    command
         .arg("-c")
         .arg(block("python", "polign_recall"))
         .env("RECALL_URL", &running.server.url)
-        .env("RECALL_API_KEY", key)
-        .output()
-        .expect("python starts");
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(output.status.success(), "{out}{err}");
+        .env("RECALL_API_KEY", key);
+    let (out, err) = said(&mut command);
     assert!(out.contains("The user deploys on Fridays."), "{out}{err}");
 }
 

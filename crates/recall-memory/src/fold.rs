@@ -362,10 +362,10 @@ impl Believed {
         slot: u32,
         of: impl Fn(u32) -> Option<&'e Event>,
     ) -> Option<&Belief> {
-        // Most are stated by the event since which they are believed, and stand in the order of events:
-        // no value has to be looked up.
-        let place = self.list.binary_search_by_key(&slot, |it| it.since);
-        let first = place.ok().and_then(|place| self.list.get(place));
+        // Most are stated by the event since which they are believed: no value has to be looked up.
+        let first = self
+            .place_since(slot)
+            .and_then(|place| self.list.get(place));
         first.filter(|it| it.slot == slot).or_else(|| {
             let found = self.find(of(slot)?.value.as_ref()?, of);
             found.filter(|it| it.slot == slot)
@@ -420,10 +420,9 @@ impl Believed {
         match &self.lookup {
             Some(lookup) => {
                 let since = *lookup.0.get(&value.key())?;
-                // Events come in their order as a rule; to look at each of them is to wait for memory.
-                match self.list.binary_search_by_key(&since, |it| it.since) {
-                    Ok(place) => Some(place),
-                    Err(_) => Some(self.rank(of(since)?, of)),
+                match self.place_since(since) {
+                    Some(place) => Some(place),
+                    None => Some(self.rank(of(since)?, of)),
                 }
             }
             None => self.list.iter().position(|belief| {
@@ -431,6 +430,12 @@ impl Believed {
                 held.is_some_and(|held| held.same(value))
             }),
         }
+    }
+
+    /// The place of what is believed since an event. Events come in their order as a rule, and to look at
+    /// each of them is to wait for memory; where they did not, it may not be found.
+    fn place_since(&self, event: u32) -> Option<usize> {
+        self.list.binary_search_by_key(&event, |it| it.since).ok()
     }
 
     /// How many beliefs come before an event.
