@@ -42,15 +42,27 @@ impl<'a> Best<'a> {
         }
     }
 
+    /// How many have a place.
+    pub(super) fn room(&self) -> usize {
+        self.leaders.room
+    }
+
     /// Whether there are as many items as have a place.
     pub(super) fn is_full(&self) -> bool {
         self.leaders.last.is_some()
     }
 
+    /// Whether there are so many more, or as many for the first time, that it is worth to drop the rest.
+    pub(super) fn is_over(&self) -> bool {
+        let (found, room) = (self.leaders.found.len(), self.leaders.room);
+        let spare = if self.is_full() { room / 4 } else { 0 };
+        found > room.saturating_add(spare)
+    }
+
     /// Drops all but as many as have a place, if there are so many, so that it is known what the last of
     /// them is worth.
     pub(super) fn settle(&mut self) {
-        if let Some(last) = self.leaders.drop_rest() {
+        if let Some(last) = self.leaders.settle() {
             self.least_words = self.words_for(last.score());
         }
     }
@@ -136,12 +148,13 @@ impl Leaders {
     pub(super) fn push(&mut self, candidate: Ranked) -> Option<Ranked> {
         self.found.push(candidate);
         match self.found.len() >= self.room.saturating_mul(2) {
-            true => self.drop_rest(),
+            true => self.settle(),
             false => None,
         }
     }
 
-    fn drop_rest(&mut self) -> Option<Ranked> {
+    /// Drops all but as many as have a place; answers with the last of them, if there are so many.
+    pub(super) fn settle(&mut self) -> Option<Ranked> {
         if self.room > 0 && self.found.len() > self.room {
             self.found.select_nth_unstable(self.room - 1);
             self.found.truncate(self.room);
@@ -154,13 +167,13 @@ impl Leaders {
 
     /// In no order.
     pub(super) fn into_unsorted(mut self) -> Vec<Ranked> {
-        self.drop_rest();
+        self.settle();
         self.found
     }
 
     /// Best first.
     pub(super) fn into_sorted(mut self) -> Vec<Ranked> {
-        self.drop_rest();
+        self.settle();
         self.found.sort_unstable();
         self.found
     }

@@ -13,9 +13,15 @@ use super::scratch::Marked;
 use super::weight::in_item;
 use super::{Filter, ItemNo};
 
-/// Before a search has as many items as it wants, it takes those of a block first that may be worth more
-/// than these parts of the most in the block: what comes later is then measured against good ones.
-const STEPS: [f32; 7] = [0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.0];
+/// How many times as many items as have a place a search looks at first, about: an item may be worth less
+/// than it seems, or not be wanted.
+const AT_FIRST: f32 = 1.4;
+/// How many times as many it looks at next, when these were too few.
+const MORE: f32 = 4.0;
+/// How many times as many are not too many.
+const ENOUGH: f32 = 1.5;
+/// How often the range is halved in which the worth of so many items is looked for.
+const HALVINGS: usize = 6;
 
 /// Items of a block, as bits.
 pub(super) type Bits = [u64; WORDS];
@@ -96,22 +102,80 @@ pub(super) fn offer(
     items: &Items,
     marked: &Marked,
     filter: &Filter<'_>,
+    left: &mut Vec<Bits>,
     best: &mut Best<'_>,
 ) -> u32 {
     let mut touched = 0;
+    left.clear();
     for no in 0..items.written().div_ceil(ITEMS) {
         terms.iter_mut().for_each(|term| term.enter(no));
         let holders = holders(terms, items, marked, no);
         touched += match filter.counted {
-            None => holders.iter().map(|word| word.count_ones()).sum(),
+            None => ones_of(&holders),
             Some(counted) => {
                 let item = |at: usize| (no * ITEMS + at) as ItemNo;
                 ones(&holders).filter(|at| counted(item(*at))).count() as u32
             }
         };
-        offer_of_block(terms, items, no, holders, best);
+        left.push(holders);
     }
+    offer_best(terms, items, left, best);
     touched
+}
+
+/// Offers those of the items that may take a place. The best of all blocks come first, as far as one block
+/// tells what these are worth: the others are measured against them.
+fn offer_best(
+    terms: &mut [Frequent<'_>],
+    items: &Items,
+    left: &mut [Bits],
+    best: &mut Best<'_>,
+) {
+    let mut wanted = best.room() as f32 * AT_FIRST;
+    loop {
+        let least = match best.is_full() {
+            true => 0.0,
+            false => worth_of_the_first(wanted, terms, left),
+        };
+        for (no, left) in left.iter_mut().enumerate() {
+            terms.iter_mut().for_each(|term| term.enter(no));
+            offer_of_block(terms, items, no, least, left, best);
+        }
+        best.settle();
+        if least == 0.0 || best.bar(0) >= least {
+            // The others are worth less.
+            return;
+        }
+        wanted *= MORE;
+    }
+}
+
+/// What so many of the items are worth more than, about, by the block that has most of them.
+fn worth_of_the_first(wanted: f32, terms: &mut [Frequent<'_>], left: &[Bits]) -> f32 {
+    let each = || left.iter().map(ones_of);
+    let all: u32 = each().sum();
+    let Some((no, own)) = each().enumerate().max_by_key(|(_, own)| *own) else {
+        return 0.0;
+    };
+    let wanted = wanted * own as f32 / all.max(1) as f32;
+    if wanted >= own as f32 {
+        return 0.0;
+    }
+    terms.iter_mut().for_each(|term| term.enter(no));
+    let reach = Reach::new(terms);
+    let (mut least, mut most) = (0.0, reach.most());
+    for _ in 0..HALVINGS {
+        let middle = (least + most) / 2.0;
+        let found = ones_of(&reach.beyond(middle, &left[no])) as f32;
+        match found >= wanted {
+            true => least = middle,
+            false => most = middle,
+        }
+        if (wanted..wanted * ENOUGH).contains(&found) {
+            break;
+        }
+    }
+    least
 }
 
 /// The live items of a block that hold any of the terms and are not marked.
@@ -126,33 +190,25 @@ fn holders(terms: &[Frequent<'_>], items: &Items, marked: &Marked, no: usize) ->
     holders
 }
 
-/// Offers those of the holders that may take a place.
+/// Offers those of a block's items that may take a place and be worth more than `least`, and takes them out
+/// of what is left.
 fn offer_of_block(
     terms: &[Frequent<'_>],
     items: &Items,
     no: usize,
-    mut holders: Bits,
+    least: f32,
+    left: &mut Bits,
     best: &mut Best<'_>,
 ) {
     let earliest = items.earliest(no);
-    let reach = Reach::new(terms);
-    let steps = match best.is_full() {
-        true => &[0.0][..],
-        false => &STEPS,
-    };
-    for step in steps {
-        let step = step * reach.most();
-        let bar = best.bar(earliest).max(step);
-        let within = reach.beyond(bar, &holders);
-        for at in ones(&within) {
-            offer_one(terms, items, no * ITEMS + at, at, earliest, best);
-        }
+    let bar = best.bar(earliest).max(least);
+    let within = Reach::new(terms).beyond(bar, left);
+    for at in ones(&within) {
+        offer_one(terms, items, no * ITEMS + at, at, earliest, best);
+    }
+    join(left, &within, |all, done| all & !done);
+    if best.is_over() {
         best.settle();
-        if best.bar(earliest) >= step {
-            // The others are worth less.
-            break;
-        }
-        join(&mut holders, &within, |all, done| all & !done);
     }
 }
 
@@ -193,6 +249,11 @@ fn join(words: &mut Bits, others: &[u64], by: impl Fn(u64, u64) -> u64) {
             both.for_each(|(word, other)| *word = by(*word, *other));
         }
     }
+}
+
+/// How many bits are set.
+fn ones_of(words: &Bits) -> u32 {
+    words.iter().map(|word| word.count_ones()).sum()
 }
 
 /// The places of the bits that are set, ascending.

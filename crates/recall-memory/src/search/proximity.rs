@@ -66,11 +66,17 @@ impl Proximity {
     /// The gain of an item with these terms.
     pub(super) fn of(&mut self, item: &[TermNo]) -> f32 {
         self.last.fill(NOWHERE);
-        for (at, &term) in (0..).zip(item.iter().take(READ)) {
-            if self.seen & bit(term) != 0
-                && let Ok(place) = self.terms.binary_search(&term)
-            {
-                self.note(place, at);
+        for (no, terms) in item.chunks(64).take(READ / 64).enumerate() {
+            // Most are passed over at once: a branch for each would be guessed wrong.
+            let like = |term: TermNo| u64::from(self.seen & bit(term) != 0);
+            let alike = (0..).zip(terms);
+            let mut alike = alike.fold(0, |alike, (at, &term)| alike | like(term) << at);
+            while alike != 0 {
+                let at = alike.trailing_zeros() as usize;
+                alike &= alike - 1;
+                if let Some(place) = self.terms.iter().position(|term| *term == terms[at]) {
+                    self.note(place, (no * 64 + at) as isize);
+                }
             }
         }
         let gains = self.pairs.iter_mut().filter_map(|pair| {

@@ -121,6 +121,7 @@ impl Index {
             totals,
             marked,
             weights,
+            left,
         } = scratch;
         let mut ends = Vec::with_capacity(ways.len());
         for (wanted, frequent) in question.wanted.iter().zip(&ways) {
@@ -156,7 +157,7 @@ impl Index {
         let rare = totals.touched(filter);
         totals.end(|item, words| best.offer(item, words));
         let mut terms: Vec<_> = ways.into_iter().flatten().collect();
-        let others = frequent::offer(&mut terms, &self.items, marked, filter, best);
+        let others = frequent::offer(&mut terms, &self.items, marked, filter, left, best);
         marked.clear();
         rare.saturating_add(others)
     }
@@ -270,7 +271,12 @@ impl Index {
         if ranked.len() > LOOKED_AT {
             ranked.select_nth_unstable(LOOKED_AT);
         }
-        let (looked_at, others) = ranked.split_at(ranked.len().min(LOOKED_AT));
+        let most = LOOKED_AT.min(ranked.len());
+        let (looked_at, others) = ranked.split_at_mut(most);
+        // What the best of them gain tells of most others that they need not be looked at.
+        if limit < looked_at.len() {
+            looked_at.select_nth_unstable(limit);
+        }
         let terms: Vec<_> = looked_at
             .iter()
             .map(|candidate| self.items.terms(candidate.item()))
@@ -281,7 +287,10 @@ impl Index {
         let mut proximity = Proximity::new(&question.pairs);
         let most = proximity.most();
         let mut leaders = Leaders::new(limit);
-        for (candidate, terms) in looked_at.iter().zip(terms) {
+        for (no, (candidate, terms)) in looked_at.iter().zip(terms).enumerate() {
+            if no == limit {
+                leaders.settle();
+            }
             let (place, score) = (candidate.place(), candidate.score());
             // It may not gain its way among those that will be returned.
             if leaders.want(Ranked::new(score + most, place)) {

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use super::frequent::Bits;
 use super::{Filter, ItemNo};
 
 thread_local! {
@@ -15,6 +16,8 @@ pub(super) struct Scratch {
     pub(super) marked: Marked,
     /// Weights of items, term by term, where they are looked at more than once.
     pub(super) weights: Vec<(ItemNo, f32)>,
+    /// Items that are still to be looked at, block by block.
+    pub(super) left: Vec<Bits>,
 }
 
 /// The best weight of each item for the term at hand.
@@ -59,6 +62,7 @@ impl Scratch {
                 list: Vec::new(),
             },
             weights: Vec::new(),
+            left: Vec::new(),
         }
     }
 
