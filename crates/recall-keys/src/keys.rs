@@ -340,7 +340,7 @@ impl Keys {
 }
 
 impl Inner {
-    async fn verify(&self, key: &str) -> Result<Arc<Grant>, Error> {
+    async fn verify(self: &Arc<Self>, key: &str) -> Result<Arc<Grant>, Error> {
         if !self.fixed.is_empty()
             && let Some(grant) = self.fixed.get(&hash(key))
         {
@@ -361,17 +361,27 @@ impl Inner {
         if pod.is_some_and(|uid| self.gone.contains(uid)) {
             return Err(Error::Unauthenticated);
         }
+        if self.cache.ages(&entry) {
+            self.read_ahead(id);
+        }
         let now = self.clock.now();
         if entry.record.live(now) {
             return Ok(Arc::clone(&entry.grant));
         }
         // What looks expired may have been renewed while it was being cached: refuse on fresh data
         // alone.
-        let fresh = self.load(&id).await?;
-        if !fresh.record.live(now) {
-            return Err(Error::Unauthenticated);
+        let fresh = self.cache.anew(&id, || self.load(&id)).await?;
+        match fresh.record.live(now) {
+            true => Ok(Arc::clone(&fresh.grant)),
+            false => Err(Error::Unauthenticated),
         }
-        Ok(Arc::clone(&self.cache.put(fresh).await.grant))
+    }
+
+    /// Reads a key again while nobody waits for it. If that fails, whoever comes when it must be read is
+    /// told.
+    fn read_ahead(self: &Arc<Self>, id: KeyId) {
+        let this = Arc::clone(self);
+        tokio::spawn(async move { this.cache.anew(&id, || this.load(&id)).await.map(drop) });
     }
 
     fn awaits(&self, key: &str) -> bool {

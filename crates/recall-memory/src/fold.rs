@@ -17,6 +17,9 @@ pub(crate) const NO_ITEM: u32 = u32::MAX;
 /// Beliefs of a pair up to which looking through them beats a table.
 const LOOKUP_FROM: usize = 16;
 
+/// How far from its place in the order of events a belief is looked for: as many as are written at once.
+const BATCH: usize = 128;
+
 /// A value that is believed.
 #[derive(Clone, Debug)]
 pub(crate) struct Belief {
@@ -432,10 +435,19 @@ impl Believed {
         }
     }
 
-    /// The place of what is believed since an event. Events come in their order as a rule, and to look at
-    /// each of them is to wait for memory; where they did not, it may not be found.
+    /// The place of what is believed since an event. Events come in their order as a rule, and those of one
+    /// batch, which are of one instant, close to it; to look at each event is to wait for memory. Where they
+    /// came otherwise, it may not be found.
     fn place_since(&self, event: u32) -> Option<usize> {
-        self.list.binary_search_by_key(&event, |it| it.since).ok()
+        let is = |it: &Belief| it.since == event;
+        match self.list.binary_search_by_key(&event, |it| it.since) {
+            Ok(place) => Some(place),
+            Err(near) => {
+                let from = near.saturating_sub(BATCH);
+                let around = self.list.iter().skip(from).take(2 * BATCH);
+                around.into_iter().position(is).map(|at| from + at)
+            }
+        }
     }
 
     /// How many beliefs come before an event.

@@ -41,6 +41,8 @@ where
     let (_kept, open) = fresh();
     replicas::a_strangers_write_is_seen_within_the_freshness(&open).await;
     let (_kept, open) = fresh();
+    replicas::a_lone_replica_tells_at_once_and_no_more_than_it_may(&open).await;
+    let (_kept, open) = fresh();
     replicas::of_racing_updates_on_two_replicas_none_is_lost(&open).await;
     let (_kept, open) = fresh();
     batches::what_a_dead_process_left_out_is_written_by_the_next_reader(&open).await;

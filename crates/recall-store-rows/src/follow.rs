@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recall_store::Error;
+use recall_store::{Error, Revision};
 use serde_json::Value;
 
 use crate::age::Moment;
 use crate::layout;
 use crate::log::{Log, Space};
-use crate::replicas::{Behind, Replicas};
+use crate::replicas::{AHEAD, Behind, Replicas};
 use crate::rows::{Row, Rows};
 
 /// How far back in time a stranger's new events are looked for each time: clocks differ, and writes
@@ -36,18 +36,43 @@ impl Follower<'_> {
     /// call, and every one that a stranger wrote `freshness` before it.
     pub(crate) async fn follow(&self, space: &Space) -> Result<(), Error> {
         let others = self.replicas.others().await?;
-        {
-            let log = space.log.lock();
-            let settled =
-                log.loaded && !log.doubtful && self.replicas.departed(log.departed).0.is_empty();
-            if settled && others.is_empty() && self.is_fresh(&log) {
-                return Ok(());
-            }
+        if others.is_empty() && self.is_settled(&space.log.lock()) {
+            return Ok(());
         }
         let _turn = space.following.lock().await;
         // Whoever is not on this list acknowledges nothing before it is on the next.
         let others = self.replicas.others().await?;
         self.follow_alone(space, &others).await
+    }
+
+    /// The revision of a log that need not be followed, and whether it should be soon; `None` where that
+    /// cannot be told at once.
+    pub(crate) fn at_hand(&self, space: &Space) -> Option<(Revision, bool)> {
+        let list_ages = self.replicas.alone()?;
+        let log = space.log.lock();
+        let ages = |looked: Moment| looked.age() >= self.freshness.mul_f64(AHEAD);
+        self.is_settled(&log)
+            .then(|| (log.revision(), list_ages || log.looked.is_none_or(ages)))
+    }
+
+    /// Follows a log before it must be.
+    pub(crate) async fn follow_ahead(&self, space: &Space) -> Result<(), Error> {
+        let others = self.replicas.others_ahead().await?;
+        let ahead = Follower {
+            freshness: self.freshness.mul_f64(AHEAD),
+            ..*self
+        };
+        if others.is_empty() && ahead.is_settled(&space.log.lock()) {
+            return Ok(());
+        }
+        let _turn = space.following.lock().await;
+        ahead.follow_alone(space, &others).await
+    }
+
+    /// Whether nothing is to be asked for, as long as there is no other replica.
+    fn is_settled(&self, log: &Log) -> bool {
+        let departed = || self.replicas.departed(log.departed).0;
+        log.loaded && !log.doubtful && self.is_fresh(log) && departed().is_empty()
     }
 
     fn is_fresh(&self, log: &Log) -> bool {

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -23,6 +24,8 @@ pub(crate) struct Space {
     pub(crate) writing: tokio::sync::Mutex<()>,
     /// Held by whoever asks the store what others wrote, so that all others wait for one answer.
     pub(crate) following: tokio::sync::Mutex<()>,
+    /// Whether somebody asks before it is needed.
+    pub(crate) ahead: AtomicBool,
     pub(crate) log: Mutex<Log>,
 }
 
@@ -33,6 +36,7 @@ impl Space {
             collection,
             writing: tokio::sync::Mutex::new(()),
             following: tokio::sync::Mutex::new(()),
+            ahead: AtomicBool::new(false),
             log: Mutex::default(),
         }
     }

@@ -27,6 +27,9 @@ const JOIN: Duration = Duration::from_secs(5);
 const LISTED: Duration = Duration::from_secs(4);
 /// How often a list is fetched in vain.
 const LISTINGS: u32 = 3;
+/// From this part of the time on for which an answer of the store may be acted on, the next is fetched
+/// while nobody waits for it.
+pub(crate) const AHEAD: f64 = 0.75;
 /// A list older than this is fetched anew when it is needed.
 const RELIST: Duration = Duration::from_millis(1000);
 /// How often a replica says that it is still there.
@@ -187,13 +190,26 @@ impl Replicas {
     ///
     /// [`Error::Unavailable`] if they cannot be listed.
     pub(crate) async fn others(&self) -> Result<Vec<String>, Error> {
+        self.others_within(RELIST).await
+    }
+
+    /// The others, as a list tells that is at most so old, so that it can be acted on for a while.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if they cannot be listed.
+    pub(crate) async fn others_ahead(&self) -> Result<Vec<String>, Error> {
+        self.others_within(RELIST.mul_f64(AHEAD)).await
+    }
+
+    async fn others_within(&self, age: Duration) -> Result<Vec<String>, Error> {
         self.joined.get_or_try_init(|| self.join()).await?;
         for _ in 0..LISTINGS {
-            if let Some(live) = self.listed(RELIST, BEAT) {
+            if let Some(live) = self.listed(age, BEAT) {
                 return Ok(live);
             }
             let _turn = self.listing.lock().await;
-            if let Some(live) = self.listed(RELIST, BEAT) {
+            if let Some(live) = self.listed(age, BEAT) {
                 return Ok(live);
             }
             if !self.beaten(LAPSE) {
@@ -220,6 +236,15 @@ impl Replicas {
         let young = known.listed.is_some_and(|listed| listed.age() < list);
         let beaten = known.beaten.is_some_and(|beaten| beaten.age() < beat);
         (young && beaten).then(|| known.live.clone())
+    }
+
+    /// Whether it can be told at once that there is nobody else; then, whether it should soon be asked
+    /// again.
+    pub(crate) fn alone(&self) -> Option<bool> {
+        let known = self.known.lock();
+        let (listed, beaten) = (known.listed?.age(), known.beaten?.age());
+        let told = self.joined.initialized() && listed < RELIST && beaten < BEAT;
+        (told && known.live.is_empty()).then(|| listed >= RELIST.mul_f64(AHEAD))
     }
 
     fn beaten(&self, within: Duration) -> bool {

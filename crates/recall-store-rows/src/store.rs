@@ -142,6 +142,27 @@ impl RowStore {
         }
     }
 
+    /// Follows a log while nobody waits for it. If that fails, whoever comes when it must be followed is
+    /// told.
+    fn follow_ahead(&self, space: Arc<Space>) {
+        if space.ahead.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (db, replicas) = (Arc::clone(&self.db), Arc::clone(&self.replicas));
+        let freshness = self.freshness;
+        tokio::spawn(async move {
+            let follower = Follower {
+                db: &*db,
+                replicas: &replicas,
+                freshness,
+            };
+            if let Err(error) = follower.follow_ahead(&space).await {
+                tracing::debug!(%error, "a log could not be followed ahead");
+            }
+            space.ahead.store(false, Ordering::Release);
+        });
+    }
+
     /// Notes that a namespace has something in it: the collections' names do not tell it.
     async fn name(&self, ns: &Namespace) -> Result<(), Error> {
         if self.named.lock().contains(ns) {
@@ -399,6 +420,15 @@ impl Store for RowStore {
             self.follower().follow(&space).await?;
             Ok(space.log.lock().revision())
         })
+    }
+
+    fn revision_at_hand(&self, ns: &Namespace) -> Option<Revision> {
+        let space = self.space(ns);
+        let (revision, ages) = self.follower().at_hand(&space)?;
+        if ages {
+            self.follow_ahead(space);
+        }
+        Some(revision)
     }
 
     fn forget(&self, ns: &Namespace) {

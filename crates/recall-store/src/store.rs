@@ -145,6 +145,13 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The log's revision.
     fn revision<'a>(&'a self, ns: &'a Namespace) -> BoxFuture<'a, Result<Revision, Error>>;
 
+    /// What [`Store::revision`] would answer, if that can be told at once, without asking anybody and
+    /// without waiting for those who do; `None` tells nothing.
+    fn revision_at_hand(&self, ns: &Namespace) -> Option<Revision> {
+        let _ = ns;
+        None
+    }
+
     /// One record, or `None`.
     fn get<'a>(
         &'a self,

@@ -1,6 +1,7 @@
 //! A store that is away, or that another replica writes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use recall_store::{
     Acquired, Batch, BoxFuture, Capabilities, Committed, Epoch, LeaseState, LogPage, Namespace,
@@ -16,6 +17,8 @@ use super::*;
 struct Switched {
     inner: MemoryStore,
     away: AtomicBool,
+    /// How often records were read.
+    read: AtomicUsize,
 }
 
 impl Switched {
@@ -51,6 +54,7 @@ impl Store for Switched {
         kind: RecordKind,
         key: &'a str,
     ) -> Answer<'a, Option<Record>> {
+        self.read.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { self.reach()?.get(ns, kind, key).await })
     }
     fn list<'a>(
@@ -165,4 +169,27 @@ async fn a_bootstrap_key_that_waits_for_the_store_is_never_called_unknown() {
     assert!(!bench.keys.awaits_bootstrap());
     bench.keys.verify(good).await.expect("it is good");
     refused(bench.keys.verify(bad).await, "unauthenticated");
+}
+
+/// Whoever uses a key never waits for the store as long as the store answers.
+#[tokio::test]
+async fn a_key_in_use_is_read_again_before_it_must_be() {
+    let store = Arc::new(Switched::default());
+    let bench = Bench::with(store.clone(), Vec::new());
+    let known = bench.mint(None).await;
+    bench.check(&known).await.expect("it is good");
+    let read = || store.read.load(Ordering::SeqCst);
+    let (at_first, began) = (read(), Instant::now());
+    let mut last = began;
+    while read() == at_first {
+        assert!(began.elapsed() < Duration::from_secs(10), "it is never read again");
+        // What is spawned runs in this runtime, when this waits.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let before = read();
+        bench.check(&known).await.expect("it is good");
+        // A test that was not let run for a while comes too late for this.
+        let in_time = last.elapsed() < Duration::from_millis(100);
+        assert!(!in_time || read() == before, "its user had to wait");
+        last = Instant::now();
+    }
 }

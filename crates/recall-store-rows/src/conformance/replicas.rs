@@ -10,6 +10,7 @@ use recall_store::{
 use serde_json::json;
 
 use super::{Open, ns};
+use crate::store::RowStore;
 use crate::{NewRow, PLACES};
 
 /// An event as our servers write them: with the moment of its recording.
@@ -106,6 +107,19 @@ pub(super) async fn a_replica_that_joins_or_leaves_takes_nothing_with_it(open: &
     }
 }
 
+async fn write_as_a_stranger(store: &RowStore, n: usize, observed: jiff::Timestamp) {
+    let metadata =
+        json!({ "subject": "user", "text": "x", "observed_ms": observed.as_millisecond() });
+    let row = NewRow {
+        id: format!("m-theirs-{n}"),
+        values: vec![0.5; PLACES],
+        metadata: metadata.as_object().cloned().unwrap_or_default(),
+    };
+    let collection = store.names().memory(&ns());
+    let written = store.rows().put(&collection, vec![row]).await;
+    written.expect("written");
+}
+
 /// What another program wrote: no head moves, and it is seen within the freshness.
 pub(super) async fn a_strangers_write_is_seen_within_the_freshness(open: &Open<'_>) {
     let store = open();
@@ -117,20 +131,11 @@ pub(super) async fn a_strangers_write_is_seen_within_the_freshness(open: &Open<'
         Revision(1)
     );
     let now = jiff::Timestamp::now();
-    let collection = store.names().memory(&ns());
     for (n, observed) in [now, now - jiff::SignedDuration::from_hours(24 * 365)]
         .into_iter()
         .enumerate()
     {
-        let metadata =
-            json!({ "subject": "user", "text": "x", "observed_ms": observed.as_millisecond() });
-        let row = NewRow {
-            id: format!("m-theirs-{n}"),
-            values: vec![0.5; PLACES],
-            metadata: metadata.as_object().cloned().unwrap_or_default(),
-        };
-        let written = store.rows().put(&collection, vec![row]).await;
-        written.expect("written");
+        write_as_a_stranger(&store, n, observed).await;
     }
     let began = Instant::now();
     let mut seen = Vec::new();
@@ -145,6 +150,49 @@ pub(super) async fn a_strangers_write_is_seen_within_the_freshness(open: &Open<'
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(sorted(seen), ["m-ours", "m-theirs-0", "m-theirs-1"]);
+}
+
+/// What can be told at once is as strict as what is asked for: a stranger's write is in it within the
+/// freshness, though nobody waits for that, and nothing is told any more once there is another replica.
+pub(super) async fn a_lone_replica_tells_at_once_and_no_more_than_it_may(open: &Open<'_>) {
+    let store = open();
+    assert_eq!(store.revision_at_hand(&ns()), None, "nothing was asked yet");
+    append(&store, &["m-ours".to_owned()])
+        .await
+        .expect("written");
+    let asked = store.revision(&ns()).await.expect("a revision");
+    assert_eq!(store.revision_at_hand(&ns()), Some(asked));
+    write_as_a_stranger(&store, 0, jiff::Timestamp::now()).await;
+    let began = Instant::now();
+    let (mut at_once, mut waited) = (0, 0);
+    loop {
+        let revision = match store.revision_at_hand(&ns()) {
+            Some(revision) => {
+                at_once += 1;
+                revision
+            }
+            None => {
+                waited += 1;
+                store.revision(&ns()).await.expect("a revision")
+            }
+        };
+        if revision > asked {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(2), "not seen");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(at_once > waited, "told at once {at_once} times, {waited} not");
+
+    let other = open();
+    for n in 0..20 {
+        append(&other, &[format!("m-other-{n}")])
+            .await
+            .expect("written");
+        let told = store.revision_at_hand(&ns());
+        let asked = store.revision(&ns()).await.expect("a revision");
+        assert!(told.is_none_or(|told| told == asked), "{told:?}, {asked:?}");
+    }
 }
 
 pub(super) async fn of_racing_updates_on_two_replicas_none_is_lost(open: &Open<'_>) {
