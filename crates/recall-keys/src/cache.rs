@@ -174,10 +174,8 @@ impl Cache {
                 Ok(_) => {}
                 Err(error) => {
                     let error = copy(&error);
-                    let untold = matches!(
-                        error,
-                        Error::Store(recall_store::Error::Unavailable { .. })
-                    );
+                    let untold =
+                        matches!(error, Error::Store(recall_store::Error::Unavailable { .. }));
                     return match old {
                         Some(old) if untold && old.age() < self.trust => Ok(old),
                         _ => {

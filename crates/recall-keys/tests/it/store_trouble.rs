@@ -182,7 +182,10 @@ async fn a_key_in_use_is_read_again_before_it_must_be() {
     let (at_first, began) = (read(), Instant::now());
     let mut last = began;
     while read() == at_first {
-        assert!(began.elapsed() < Duration::from_secs(10), "it is never read again");
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "it is never read again"
+        );
         // What is spawned runs in this runtime, when this waits.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let before = read();

@@ -8,18 +8,18 @@ use super::blocks::{Block, Blocks, ITEMS, TIMES, WORDS};
 use super::items::Items;
 use super::postings::Posting;
 use super::question::Wanted;
-use super::reach::{Reach, SPLIT};
+use super::reach::{Reach, SPLIT, Ways};
 use super::scratch::Marked;
 use super::weight::in_item;
 use super::{Filter, ItemNo};
 
 /// How many times as many items as have a place a search looks at first, about: an item may be worth less
 /// than it seems, or not be wanted.
-const AT_FIRST: f32 = 1.4;
+const AT_FIRST: f32 = 1.2;
 /// How many times as many it looks at next, when these were too few.
 const MORE: f32 = 4.0;
 /// How many times as many are not too many.
-const ENOUGH: f32 = 1.5;
+const ENOUGH: f32 = 2.0;
 /// How often the range is halved in which the worth of so many items is looked for.
 const HALVINGS: usize = 6;
 
@@ -106,12 +106,15 @@ pub(super) fn offer(
     best: &mut Best<'_>,
 ) -> u32 {
     let mut touched = 0;
+    let mut spread = Spread::default();
     left.clear();
     for no in 0..items.written().div_ceil(ITEMS) {
         terms.iter_mut().for_each(|term| term.enter(no));
         let holders = holders(terms, items, marked, no);
+        let held = ones_of(&holders);
+        spread.add(no, held);
         touched += match filter.counted {
-            None => ones_of(&holders),
+            None => held,
             Some(counted) => {
                 let item = |at: usize| (no * ITEMS + at) as ItemNo;
                 ones(&holders).filter(|at| counted(item(*at))).count() as u32
@@ -119,8 +122,25 @@ pub(super) fn offer(
         };
         left.push(holders);
     }
-    offer_best(terms, items, left, best);
+    offer_best(terms, items, &spread, left, best);
     touched
+}
+
+/// How the holders of a question's terms lie in the blocks.
+#[derive(Default)]
+struct Spread {
+    all: u32,
+    /// The block with the most of them, and how many these are.
+    fullest: (usize, u32),
+}
+
+impl Spread {
+    fn add(&mut self, block: usize, held: u32) {
+        self.all += held;
+        if held > self.fullest.1 {
+            self.fullest = (block, held);
+        }
+    }
 }
 
 /// Offers those of the items that may take a place. The best of all blocks come first, as far as one block
@@ -128,18 +148,20 @@ pub(super) fn offer(
 fn offer_best(
     terms: &mut [Frequent<'_>],
     items: &Items,
+    spread: &Spread,
     left: &mut [Bits],
     best: &mut Best<'_>,
 ) {
     let mut wanted = best.room() as f32 * AT_FIRST;
+    let mut ways = Ways::default();
     loop {
         let least = match best.is_full() {
             true => 0.0,
-            false => worth_of_the_first(wanted, terms, left),
+            false => worth_of_the_first(wanted, terms, spread, left, &mut ways),
         };
         for (no, left) in left.iter_mut().enumerate() {
             terms.iter_mut().for_each(|term| term.enter(no));
-            offer_of_block(terms, items, no, least, left, best);
+            offer_of_block(terms, items, no, least, left, &mut ways, best);
         }
         best.settle();
         if least == 0.0 || best.bar(0) >= least {
@@ -151,22 +173,24 @@ fn offer_best(
 }
 
 /// What so many of the items are worth more than, about, by the block that has most of them.
-fn worth_of_the_first(wanted: f32, terms: &mut [Frequent<'_>], left: &[Bits]) -> f32 {
-    let each = || left.iter().map(ones_of);
-    let all: u32 = each().sum();
-    let Some((no, own)) = each().enumerate().max_by_key(|(_, own)| *own) else {
+fn worth_of_the_first(
+    wanted: f32,
+    terms: &mut [Frequent<'_>],
+    spread: &Spread,
+    left: &[Bits],
+    ways: &mut Ways,
+) -> f32 {
+    let (no, own) = spread.fullest;
+    let wanted = wanted * own as f32 / spread.all.max(1) as f32;
+    let Some(among) = left.get(no).filter(|_| wanted < own as f32) else {
         return 0.0;
     };
-    let wanted = wanted * own as f32 / all.max(1) as f32;
-    if wanted >= own as f32 {
-        return 0.0;
-    }
     terms.iter_mut().for_each(|term| term.enter(no));
     let reach = Reach::new(terms);
     let (mut least, mut most) = (0.0, reach.most());
     for _ in 0..HALVINGS {
         let middle = (least + most) / 2.0;
-        let found = ones_of(&reach.beyond(middle, &left[no])) as f32;
+        let found = ones_of(&reach.beyond(middle, among, ways)) as f32;
         match found >= wanted {
             true => least = middle,
             false => most = middle,
@@ -198,11 +222,12 @@ fn offer_of_block(
     no: usize,
     least: f32,
     left: &mut Bits,
+    ways: &mut Ways,
     best: &mut Best<'_>,
 ) {
     let earliest = items.earliest(no);
     let bar = best.bar(earliest).max(least);
-    let within = Reach::new(terms).beyond(bar, left);
+    let within = Reach::new(terms).beyond(bar, left, ways);
     for at in ones(&within) {
         offer_one(terms, items, no * ITEMS + at, at, earliest, best);
     }

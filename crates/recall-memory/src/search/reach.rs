@@ -51,18 +51,35 @@ impl<'a, 'b> Reach<'a, 'b> {
 
     /// Those among some items of the block that may be worth more than this. With at most [`SPLIT`] terms
     /// an item is left out as well if its words come to exactly this.
-    pub(super) fn beyond(&self, bar: f32, among: &Bits) -> Bits {
-        let mut found = Found {
-            bar,
-            among,
-            bits: [0; WORDS],
-            ways: [[0; SPLIT]; REMEMBERED],
-            seen: 0,
-        };
-        if self.may_exceed(bar, 0.0, 0) {
-            self.split_by(0, 0.0, [0; SPLIT], &mut found);
+    pub(super) fn beyond(&self, bar: f32, among: &Bits, ways: &mut Ways) -> Bits {
+        let of = self.of(bar);
+        if ways.of.as_ref() != Some(&of) {
+            ways.list.clear();
+            if self.may_exceed(bar, 0.0, 0) {
+                self.split_by(0, 0.0, Way::default(), bar, &mut ways.list);
+            }
+            ways.of = Some(of);
         }
-        found.bits
+        let mut found = [0; WORDS];
+        for &way in &ways.list {
+            self.add(way, among, &mut found);
+        }
+        found
+    }
+
+    /// What the ways beyond a bar depend on.
+    fn of(&self, bar: f32) -> Of {
+        let mut most = [[0.0; TIMES + 1]; SPLIT];
+        for (most, at) in most.iter_mut().zip(self.order).take(self.split) {
+            *most = *self.terms[at].most();
+        }
+        Of {
+            bar,
+            order: self.order,
+            split: self.split,
+            others: self.rest[self.split],
+            most,
+        }
     }
 
     /// Whether what the first terms are worth, with all that the terms from `depth` on may be, is more.
@@ -74,67 +91,86 @@ impl<'a, 'b> Reach<'a, 'b> {
         }
     }
 
-    /// Adds the items that may get beyond the bar in any way that begins with `way`: with its terms before
-    /// `depth` held so often, which is worth `words` at most.
-    fn split_by(&self, depth: usize, words: f32, mut way: Way, found: &mut Found<'_>) {
-        if depth == self.split || words > found.bar {
-            return self.add(way, found);
+    /// Adds the ways beyond the bar that begin with `way`: with its terms before `depth` held so often, which
+    /// is worth `words` at most.
+    fn split_by(&self, depth: usize, words: f32, way: Way, bar: f32, ways: &mut Vec<Way>) {
+        if depth == self.split || words > bar {
+            // Those who hold each term as often are among those who hold it less often.
+            if !ways.iter().any(|other| way.holds(*other)) {
+                ways.push(way);
+            }
+            return;
         }
         let most = self.terms[self.order[depth]].most();
         let with = |times: usize| words + most[times];
-        let enough = |times: &usize| self.may_exceed(found.bar, with(*times), depth + 1);
+        let enough = |times: &usize| self.may_exceed(bar, with(*times), depth + 1);
         let Some(least) = (0..=TIMES).find(enough) else {
             return;
         };
-        // Those that hold a term more often are among those that hold it less often: where no other term
-        // follows, they get in with these.
+        // Where no other term follows, those who hold this one more often get in with these.
         let last = depth + 1 == self.split;
         for times in least..=if last { least } else { TIMES } {
-            way[depth] = times;
-            self.split_by(depth + 1, with(times), way, found);
+            self.split_by(depth + 1, with(times), way.with(depth, times), bar, ways);
         }
     }
 
-    /// Adds the items that hold each term as often as this, unless they are in already.
-    fn add(&self, way: Way, found: &mut Found<'_>) {
-        let no_more = |other: &Way| other.iter().zip(&way).all(|(other, own)| other <= own);
-        if found.ways[..found.seen].iter().any(no_more) {
-            return;
-        }
-        if let Some(next) = found.ways.get_mut(found.seen) {
-            *next = way;
-            found.seen += 1;
-        }
+    /// Adds the items that hold each term at least as often as this.
+    fn add(&self, way: Way, among: &Bits, found: &mut Bits) {
         let mut held = [&ALL; SPLIT];
-        for ((held, times), at) in held.iter_mut().zip(way).zip(self.order) {
+        for ((held, times), at) in held.iter_mut().zip(way.times()).zip(self.order) {
             if times > 0 {
-                *held = self.terms[at].held(times);
+                *held = self.terms[at].held(times.into());
             }
         }
         let [one, two, three, four] = held;
-        for (no, bits) in found.bits.iter_mut().enumerate() {
-            *bits |= found.among[no] & one[no] & two[no] & three[no] & four[no];
+        for (no, bits) in found.iter_mut().enumerate() {
+            *bits |= among[no] & one[no] & two[no] & three[no] & four[no];
         }
     }
 }
 
-/// How often an item holds each of the terms by which items are told apart, at least.
-type Way = [usize; SPLIT];
+/// How often an item holds each of the terms by which items are told apart, at least: a byte for each, so
+/// that two are compared at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Way(u32);
 
-/// Ways that are remembered, so that those which lead to fewer of the same items are passed over.
-const REMEMBERED: usize = 16;
+impl Way {
+    fn with(self, term: usize, times: usize) -> Self {
+        Self(self.0 | (times as u32) << (term * 8))
+    }
+
+    fn times(self) -> [u8; SPLIT] {
+        self.0.to_le_bytes()
+    }
+
+    /// Whether each term is held as often as in another way.
+    fn holds(self, other: Self) -> bool {
+        const TOP: u32 = 0x8080_8080;
+        // A byte that is less borrows its top bit; none reaches that far.
+        const { assert!(TIMES < 0x80) };
+        ((self.0 | TOP) - other.0) & TOP == TOP
+    }
+}
+
+/// The ways to get beyond a bar. Most blocks are alike: what was found for one serves the next.
+#[derive(Default)]
+pub(super) struct Ways {
+    of: Option<Of>,
+    list: Vec<Way>,
+}
+
+#[derive(PartialEq)]
+struct Of {
+    bar: f32,
+    order: [usize; SPLIT],
+    split: usize,
+    /// What the terms by which items are not told apart are worth at most.
+    others: f32,
+    most: [[f32; TIMES + 1]; SPLIT],
+}
 
 /// Every item of a block.
 static ALL: Bits = [u64::MAX; WORDS];
-
-/// Items found to get beyond a bar.
-struct Found<'a> {
-    bar: f32,
-    among: &'a Bits,
-    bits: Bits,
-    ways: [Way; REMEMBERED],
-    seen: usize,
-}
 
 /// What a term is worth at most in the block.
 fn most_of(term: &Frequent<'_>) -> f32 {
@@ -189,11 +225,12 @@ mod tests {
                 terms.push(term);
             }
             let reach = Reach::new(&terms);
+            let mut ways = Ways::default();
             // What some item is worth is the hardest bar; those beside it are as close.
             let own = words(&terms, model.index(ITEMS), &items);
             for bar in [0.0, own.next_down(), own, own.next_up(), own / 2.0, reach.most()] {
                 let bar = bar.max(0.0);
-                let found: Vec<usize> = ones(&reach.beyond(bar, &among)).collect();
+                let found: Vec<usize> = ones(&reach.beyond(bar, &among, &mut ways)).collect();
                 for at in ones(&among) {
                     let is_found = found.binary_search(&at).is_ok();
                     prop_assert!(is_found || words(&terms, at, &items) <= bar, "{}: {}", at, bar);

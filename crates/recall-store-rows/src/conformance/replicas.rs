@@ -182,7 +182,10 @@ pub(super) async fn a_lone_replica_tells_at_once_and_no_more_than_it_may(open: &
         assert!(began.elapsed() < Duration::from_secs(2), "not seen");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(at_once > waited, "told at once {at_once} times, {waited} not");
+    assert!(
+        at_once > waited,
+        "told at once {at_once} times, {waited} not"
+    );
 
     let other = open();
     for n in 0..20 {
