@@ -106,6 +106,15 @@ impl Bounds {
         }
     }
 
+    /// The same for a store behind a network: more than a store in this process can it do at once.
+    #[must_use]
+    pub fn for_far_store(self) -> Self {
+        Self {
+            pools: Pools::new(false),
+            ..self
+        }
+    }
+
     /// Lets one call of a key pass.
     pub(crate) fn call(&self, grant: &Grant) -> Result<(), ApiError> {
         let Some(per_key) = &self.per_key else {

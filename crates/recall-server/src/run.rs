@@ -98,13 +98,18 @@ impl Server {
         let actions = recall_agent::Metrics::register(&mut registry);
         models::register(&memory, &mut registry);
         views::register(&memory, &mut registry);
+        let bounds = Bounds::new(config.limit_per_key, config.quota_agents);
+        let bounds = match config.backend.shared() {
+            Some(_) => bounds.for_far_store(),
+            None => bounds,
+        };
         let api = Api::from(Services {
             keys,
             memory,
             agents,
             exchange,
             answers: Answers::default(),
-            bounds: Bounds::new(config.limit_per_key, config.quota_agents),
+            bounds,
             hosts: Hosts::new(
                 config.allowed_origins.clone(),
                 config.allowed_hosts.clone(),

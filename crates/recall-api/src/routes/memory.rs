@@ -110,9 +110,10 @@ async fn answer(
         Some(headers) => Stamp::of(headers, grant, path, &body)?,
         None => None,
     };
+    // Before the body is understood: to send somebody away must cost little.
+    let _place = api.bounds.pools.memory.enter().await?;
     let arguments = body::object(&body)?;
     drop(body);
-    let _place = api.bounds.pools.memory.enter().await?;
     let write: BoxFuture<'_, _> = match asked {
         Asked::One(operation) if operation.reads() => {
             let answer = one(api, grant, namespace, operation, arguments).await?;
