@@ -440,6 +440,10 @@ impl Believed {
     /// came otherwise, it may not be found.
     fn place_since(&self, event: u32) -> Option<usize> {
         let is = |it: &Belief| it.since == event;
+        // Where nothing was ever taken back.
+        if self.list.get(event as usize).is_some_and(is) {
+            return Some(event as usize);
+        }
         match self.list.binary_search_by_key(&event, |it| it.since) {
             Ok(place) => Some(place),
             Err(near) => {

@@ -61,9 +61,14 @@ impl<'a> Frequent<'a> {
         Some(in_item(self.weight, times, items.norm(item)))
     }
 
-    /// Goes to a block.
-    pub(super) fn enter(&mut self, no: usize) {
+    /// Goes to a block to see who holds the term there.
+    fn go(&mut self, no: usize) {
         self.block = self.blocks.get(no).unwrap_or(&EMPTY);
+    }
+
+    /// Goes to a block, whose items are to be weighed.
+    pub(super) fn enter(&mut self, no: usize) {
+        self.go(no);
         self.most = self.block.most(self.weight);
     }
 
@@ -109,7 +114,7 @@ pub(super) fn offer(
     let mut spread = Spread::default();
     left.clear();
     for no in 0..items.written().div_ceil(ITEMS) {
-        terms.iter_mut().for_each(|term| term.enter(no));
+        terms.iter_mut().for_each(|term| term.go(no));
         let holders = holders(terms, items, marked, no);
         let held = ones_of(&holders);
         spread.add(no, held);
@@ -210,7 +215,9 @@ fn holders(terms: &[Frequent<'_>], items: &Items, marked: &Marked, no: usize) ->
     }
     let word = no * WORDS;
     join(&mut holders, items.alive_from(word), |all, live| all & live);
-    join(&mut holders, marked.from(word), |all, mark| all & !mark);
+    if !marked.list.is_empty() {
+        join(&mut holders, marked.from(word), |all, mark| all & !mark);
+    }
     holders
 }
 

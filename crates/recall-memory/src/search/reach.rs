@@ -111,6 +111,10 @@ impl<'a, 'b> Reach<'a, 'b> {
         let last = depth + 1 == self.split;
         for times in least..=if last { least } else { TIMES } {
             self.split_by(depth + 1, with(times), way.with(depth, times), bar, ways);
+            if with(times) > bar {
+                // So are they who get beyond the bar by this term.
+                break;
+            }
         }
     }
 
