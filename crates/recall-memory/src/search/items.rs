@@ -20,22 +20,27 @@ const POSTED: u8 = 4;
 /// Its writer named the session.
 const NAMED: u8 = 8;
 
+/// What is looked at of an item that may take a place, all in one look at memory.
+struct Weighed {
+    norm: f32,
+    order: u32,
+    /// Where its terms end among those of all items.
+    end: usize,
+}
+
 /// Items as columns, in the order they were written.
 #[derive(Default)]
 pub(super) struct Items {
     flags: Vec<u8>,
     /// A bit an item, set while it lives.
     alive: Vec<u64>,
-    norm: Vec<f32>,
+    weighed: Vec<Weighed>,
     day: Vec<i32>,
     session: Vec<u32>,
     previous: Vec<ItemNo>,
     next: Vec<ItemNo>,
-    order: Vec<u32>,
     /// The least order in each block of items.
     earliest: Vec<u32>,
-    /// Where the terms of each item end in `terms`.
-    ends: Vec<usize>,
     terms: Vec<TermNo>,
     sessions: HashMap<Box<str>, u32>,
     session_text: usize,
@@ -68,15 +73,17 @@ impl Items {
         let named = if place.named { NAMED } else { 0 };
         self.alive.resize(no as usize / 64 + 1, 0);
         self.flags.push(POSTED | author | named);
-        self.order.push(place.order);
         self.earliest.resize(no as usize / ITEMS + 1, u32::MAX);
         if let Some(earliest) = self.earliest.last_mut() {
             *earliest = place.order.min(*earliest);
         }
-        self.norm.push(FLOOR + SLOPE * words as f32);
         self.day.push(super::time::day_of(item.observed_at));
         self.terms.extend_from_slice(terms);
-        self.ends.push(self.terms.len());
+        self.weighed.push(Weighed {
+            norm: FLOOR + SLOPE * words as f32,
+            order: place.order,
+            end: self.terms.len(),
+        });
         let session = self.session_no(item.session);
         self.session.push(session);
         self.previous.push(NONE);
@@ -179,7 +186,7 @@ impl Items {
     }
 
     pub(super) fn norm(&self, item: ItemNo) -> f32 {
-        self.norm[item as usize]
+        self.weighed[item as usize].norm
     }
 
     pub(super) fn day(&self, item: ItemNo) -> i32 {
@@ -188,7 +195,7 @@ impl Items {
 
     /// What orders an item among others, in a session and among equals.
     pub(super) fn place(&self, item: ItemNo) -> (u32, ItemNo) {
-        (self.order[item as usize], item)
+        (self.weighed[item as usize].order, item)
     }
 
     /// The least order in a block of [`ITEMS`] items.
@@ -199,7 +206,7 @@ impl Items {
     /// Whether two neighbours in a session are known to belong together.
     pub(super) fn belong_together(&self, one: ItemNo, other: ItemNo) -> bool {
         self.flags[one as usize] & NAMED != 0
-            || self.order[one as usize] == self.order[other as usize]
+            || self.weighed[one as usize].order == self.weighed[other as usize].order
     }
 
     pub(super) fn is_in_session(&self, item: ItemNo) -> bool {
@@ -219,8 +226,8 @@ impl Items {
     /// The terms of an item in text order.
     pub(super) fn terms(&self, item: ItemNo) -> &[TermNo] {
         let at = item as usize;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.terms[start..self.ends[at]]
+        let start = if at == 0 { 0 } else { self.weighed[at - 1].end };
+        &self.terms[start..self.weighed[at].end]
     }
 
     /// Live items a day, by day.
@@ -238,7 +245,7 @@ impl Items {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        const COLUMNS: usize = 1 + 6 * size_of::<u32>() + size_of::<usize>();
+        const COLUMNS: usize = 1 + size_of::<Weighed>() + 4 * size_of::<u32>();
         const DAY: usize = 16;
         const SESSION: usize = size_of::<(Box<str>, u32)>() + 8;
         self.flags.capacity() * COLUMNS
