@@ -11,7 +11,7 @@ pub(super) const WORDS: usize = if cfg!(test) { 2 } else { 32 };
 /// Items that a block is about, whether they hold the term or not.
 pub(super) const ITEMS: usize = WORDS * 64;
 /// Bits tell how often an item holds a term up to so many times.
-pub(super) const TIMES: usize = 4;
+pub(super) const TIMES: usize = 3;
 
 /// The blocks of one term, from the first item of the index to the last that holds the term.
 ///

@@ -21,7 +21,7 @@ const DENSE: usize = 4;
 /// A day before all days, so that a later day is a greater score.
 const FIRST_DAY: i32 = -4_000_000;
 /// The best items whose words are looked at in their order.
-const LOOKED_AT: usize = 50;
+const LOOKED_AT: usize = 40;
 
 /// The best items for a question, at most `limit`, best first.
 pub(super) fn best(
