@@ -20,8 +20,10 @@ const TO_EARLIER: [f32; 3] = [0.40, 0.30, 0.20];
 const DENSE: usize = 4;
 /// A day before all days, so that a later day is a greater score.
 const FIRST_DAY: i32 = -4_000_000;
-/// The best items whose words are looked at in their order.
-const LOOKED_AT: usize = 40;
+/// The best items whose words are looked at in their order. Of items that are worth the same the last of
+/// these may be one or another, by the order in which they were written; in a memory of no more items all are
+/// looked at, and that order says nothing.
+const LOOKED_AT: usize = 64;
 
 /// The best items for a question, at most `limit`, best first.
 pub(super) fn best(
