@@ -142,15 +142,13 @@ impl Space {
     ///
     /// The store's own; the view then stays as it was.
     pub(crate) async fn current(&self) -> Result<(), recall_store::Error> {
-        let loaded = self.view.read().is_some();
-        let doubtful = self.doubtful.load(Ordering::Acquire);
-        if loaded && !doubtful && (self.store.capabilities().exclusive || self.is_fresh()) {
-            return Ok(());
-        }
-        // Callers who take turns wait for one another though each of them asks nobody.
         let known = self.view.read().as_ref().map(View::revision);
-        if !doubtful && known.is_some() && self.store.revision_at_hand(&self.ns) == known {
-            return Ok(());
+        if known.is_some() && !self.doubtful.load(Ordering::Acquire) {
+            let current = self.store.capabilities().exclusive || self.is_fresh();
+            // Callers who take turns wait for one another though each of them asks nobody.
+            if current || self.store.revision_at_hand(&self.ns) == known {
+                return Ok(());
+            }
         }
         // A check that began after this call answers it too; one that began before may not.
         let seen = self.begun.load(Ordering::Acquire);

@@ -147,6 +147,14 @@ struct Known {
     departed: Vec<String>,
 }
 
+impl Known {
+    /// Whether the list and our last beat are younger than this.
+    fn is_young(&self, list: Duration, beat: Duration) -> bool {
+        let within = |at: Option<Moment>, age| at.is_some_and(|at| at.age() < age);
+        within(self.listed, list) && within(self.beaten, beat)
+    }
+}
+
 /// This replica and what it knows of the others.
 #[derive(Debug)]
 pub(crate) struct Replicas {
@@ -233,18 +241,16 @@ impl Replicas {
     /// The others, if the list and our last beat are younger than this.
     fn listed(&self, list: Duration, beat: Duration) -> Option<Vec<String>> {
         let known = self.known.lock();
-        let young = known.listed.is_some_and(|listed| listed.age() < list);
-        let beaten = known.beaten.is_some_and(|beaten| beaten.age() < beat);
-        (young && beaten).then(|| known.live.clone())
+        known.is_young(list, beat).then(|| known.live.clone())
     }
 
     /// Whether it can be told at once that there is nobody else; then, whether it should soon be asked
     /// again.
     pub(crate) fn alone(&self) -> Option<bool> {
         let known = self.known.lock();
-        let (listed, beaten) = (known.listed?.age(), known.beaten?.age());
-        let told = self.joined.initialized() && listed < RELIST && beaten < BEAT;
-        (told && known.live.is_empty()).then(|| listed >= RELIST.mul_f64(AHEAD))
+        let alone = self.joined.initialized() && known.live.is_empty();
+        (alone && known.is_young(RELIST, BEAT))
+            .then(|| !known.is_young(RELIST.mul_f64(AHEAD), BEAT))
     }
 
     fn beaten(&self, within: Duration) -> bool {

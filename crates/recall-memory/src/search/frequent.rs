@@ -290,12 +290,15 @@ fn ones_of(words: &Bits) -> u32 {
 
 /// The places of the bits that are set, ascending.
 pub(super) fn ones(words: &Bits) -> impl Iterator<Item = usize> {
-    (0..).zip(words).flat_map(|(no, word)| {
-        let mut left = *word;
-        std::iter::from_fn(move || {
-            let at = left.trailing_zeros();
-            left &= left.checked_sub(1)?;
-            Some(no * 64 + at as usize)
-        })
+    let words = (0..).zip(words);
+    words.flat_map(|(no, word)| ones_in(*word).map(move |at| no * 64 + at))
+}
+
+/// The same of one word.
+pub(super) fn ones_in(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = word.trailing_zeros();
+        word &= word.checked_sub(1)?;
+        Some(at as usize)
     })
 }

@@ -1,6 +1,7 @@
 //! What an item gains when terms that follow one another in the question stand close in it.
 
 use super::dictionary::TermNo;
+use super::frequent::ones_in;
 use super::question::Pair;
 
 /// What a pair of adjacent terms adds, by the lesser of their weights.
@@ -70,10 +71,8 @@ impl Proximity {
             // Most are passed over at once: a branch for each would be guessed wrong.
             let like = |term: TermNo| u64::from(self.seen & bit(term) != 0);
             let alike = (0..).zip(terms);
-            let mut alike = alike.fold(0, |alike, (at, &term)| alike | like(term) << at);
-            while alike != 0 {
-                let at = alike.trailing_zeros() as usize;
-                alike &= alike - 1;
+            let alike = alike.fold(0, |alike, (at, &term)| alike | like(term) << at);
+            for at in ones_in(alike) {
                 if let Some(place) = self.terms.iter().position(|term| *term == terms[at]) {
                     self.note(place, (no * 64 + at) as isize);
                 }
